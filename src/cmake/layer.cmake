@@ -1,0 +1,37 @@
+# annulet_layer(NAME [USES layers...] [LINKS targets...] SOURCES files...)
+# One library target per layer of the architecture: annulet_NAME, alias annulet::NAME. USES names the layers that its
+# headers may include (tests/architecture checks the include graph against the same rule); LINKS are outside libraries
+# that only its sources see.
+
+if(CMAKE_CXX_FLAGS MATCHES "-ffast-math|-Ofast|-ffinite-math-only")
+  message(FATAL_ERROR "CMAKE_CXX_FLAGS has ${CMAKE_MATCH_0} (NaN and Inf would no longer be recognised). Remove it.")
+endif()
+
+set(annulet_arch_flags $<$<BOOL:${ANNULET_ARCH}>:-march=${ANNULET_ARCH}>)
+set(annulet_warnings -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion $<$<BOOL:${ANNULET_WERROR}>:-Werror>)
+set(annulet_sanitize $<$<BOOL:${ANNULET_SANITIZE}>:-fsanitize=${ANNULET_SANITIZE}>)
+
+# Settings of every target compiled here, tests included.
+function(annulet_target target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  target_compile_options(${target} PRIVATE ${annulet_warnings} $<$<CONFIG:Release>:-O3> ${annulet_arch_flags})
+  if(ANNULET_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${ANNULET_SANITIZE} -fno-omit-frame-pointer -g)
+    target_link_options(${target} PUBLIC -fsanitize=${ANNULET_SANITIZE})
+  endif()
+endfunction()
+
+function(annulet_layer name)
+  cmake_parse_arguments(ARG "" "" "USES;LINKS;SOURCES" ${ARGN})
+  add_library(annulet_${name} STATIC ${ARG_SOURCES})
+  add_library(annulet::${name} ALIAS annulet_${name})
+  set_target_properties(annulet_${name} PROPERTIES EXPORT_NAME ${name} POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(annulet_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                    $<INSTALL_INTERFACE:include>)
+  foreach(layer IN LISTS ARG_USES)
+    target_link_libraries(annulet_${name} PUBLIC annulet_${layer})
+  endforeach()
+  target_link_libraries(annulet_${name} PRIVATE ${ARG_LINKS})
+  annulet_target(annulet_${name})
+  set_property(GLOBAL APPEND PROPERTY ANNULET_LAYERS annulet_${name})
+endfunction()

@@ -1,0 +1,52 @@
+#include "annulet/schedule/plan.hpp"
+
+#include <algorithm>
+
+namespace annulet::schedule {
+
+Elements sent_elements(const Plan& plan) {
+  Elements total = 0;
+  for (const Step& step : plan.steps) {
+    if (step.action == Action::send) total += step.count();
+  }
+  return total;
+}
+
+PlanBuilder::PlanBuilder(int rank, int world, Elements elements) {
+  ANNULET_EXPECTS(world > 0 && rank >= 0 && rank < world && elements >= 0, "a plan is for one rank of a world");
+  plan_.rank = rank, plan_.world = world, plan_.elements = elements;
+}
+
+StepId PlanBuilder::send(int peer, Region from, std::initializer_list<StepId> after) {
+  return add({Action::send, peer, from, {}, 0, 0}, after);
+}
+
+StepId PlanBuilder::receive(int peer, Region to, std::initializer_list<StepId> after) {
+  return add({Action::receive, peer, {}, to, 0, 0}, after);
+}
+
+StepId PlanBuilder::combine(Region from, Region to, std::initializer_list<StepId> after) {
+  return add({Action::combine, -1, from, to, 0, 0}, after);
+}
+
+StepId PlanBuilder::copy(Region from, Region to, std::initializer_list<StepId> after) {
+  return add({Action::copy, -1, from, to, 0, 0}, after);
+}
+
+StepId PlanBuilder::add(Step step, std::initializer_list<StepId> after) {
+  if (step.count() == 0) return kNoStep;
+  step.first_edge = static_cast<std::int32_t>(plan_.edges.size());
+  for (const StepId id : after) {
+    if (id != kNoStep) plan_.edges.push_back(id);
+  }
+  step.edge_count = static_cast<std::int32_t>(plan_.edges.size()) - step.first_edge;
+  for (const Region& region : {step.from, step.to}) {
+    if (region.place == Place::scratch) plan_.scratch = std::max(plan_.scratch, region.interval.end());
+  }
+  plan_.steps.push_back(step);
+  return static_cast<StepId>(plan_.steps.size()) - 1;
+}
+
+Plan PlanBuilder::finish() && { return std::move(plan_); }
+
+}  // namespace annulet::schedule
