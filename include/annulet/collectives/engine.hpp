@@ -1,0 +1,81 @@
+#pragma once
+// The engine: several operations in flight, stepped by whoever the driver says, the oldest first.
+//   blocking  wait() runs everything: nothing overlaps with computation
+//   polling   poll() takes a step, called between and inside layers; wait() finishes the rest
+//   thread    a progress thread steps; the caller only launches and waits
+// Operations are declared once, in the same order on every rank, and launched in the same order on every rank; launches
+// carry nothing extra. Results have the same bits whichever driver runs. Only one thread at a time calls the transport:
+// the caller's, or with `thread` the progress thread between construction and destruction.
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "annulet/collectives/operation.hpp"
+#include "annulet/comm/communicator.hpp"
+#include "annulet/comm/transport.hpp"
+
+namespace annulet::collectives {
+
+enum class Driver { blocking, polling, thread };
+std::string_view to_text(Driver driver);
+
+struct EngineOptions {
+  Driver driver = Driver::polling;
+  Seconds deadline{300};   // longest time in which nothing moves while somebody waits
+  int active = 3;          // operations stepped at once; later ones queue
+};
+
+// Index of a declared operation.
+enum class OperationId : std::size_t {};
+
+class Engine {
+ public:
+  Engine(std::unique_ptr<comm::Transport> transport, const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Before the first launch only.
+  OperationId declare(OperationSpec spec);
+  const OperationSpec& spec(OperationId id) const;
+  std::size_t declared() const;
+
+  // Begins an operation that is not running. Never blocks.
+  void launch(OperationId id);
+
+  // Returns when the operation has finished here. Throws RunError naming what is stuck once nothing has moved for the
+  // deadline, and whatever went wrong in the progress thread.
+  void wait(OperationId id);
+
+  // With `polling`: lets communication move, some microseconds of work; otherwise nothing.
+  void poll();
+
+  // Of the last finished run.
+  const Timeline& timeline(OperationId id) const;
+
+  Driver driver() const;
+  int rank() const;
+  int world() const;
+
+  // What was sent so far. Only while no operation is running.
+  const comm::Traffic& traffic() const;
+
+ private:
+  class Core;
+  std::unique_ptr<Core> core_;
+};
+
+// Compares the declared operations over the ranks before anything is launched. Collective over `communicator`.
+// Throws InputError on every rank, naming the first operation that differs with both sizes and both ranks.
+void require_same_operations(const comm::Communicator& communicator, const Engine& engine);
+
+// The driver for `auto`, and why. `cores` is the number of distinct cores that the ranks of this node may use together.
+struct DriverChoice {
+  Driver driver;
+  std::string reason;
+};
+DriverChoice choose_driver(std::string_view wish, int cores, int ranks_on_node, bool threads_allowed);
+
+}  // namespace annulet::collectives

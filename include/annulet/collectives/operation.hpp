@@ -1,0 +1,84 @@
+#pragma once
+// One rank's run of a plan: a small object that is stepped and never blocks. A step is posted (send, receive) or done
+// (combine, copy) once all that it waits for has finished; sends are posted in plan order, receives too, a few at a time.
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "annulet/collectives/element.hpp"
+#include "annulet/comm/transport.hpp"
+#include "annulet/schedule/plan.hpp"
+
+namespace annulet::collectives {
+
+// What is run: `data` holds plan->elements elements and must outlive the operation.
+struct OperationSpec {
+  std::string name;  // "gradient bucket 2", for errors and reports
+  comm::Purpose purpose = comm::Purpose::other;
+  ElementType element{};
+  std::shared_ptr<const schedule::Plan> plan;
+  std::span<std::byte> data;
+};
+
+// When this rank's part began and ended.
+struct Timeline {
+  Instant launched;  // handed to the engine
+  Instant started;   // first looked at by the stepping thread
+  Instant finished;  // last step done
+};
+
+class Operation {
+ public:
+  explicit Operation(OperationSpec spec);
+
+  const OperationSpec& spec() const { return spec_; }
+  std::size_t scratch_bytes() const;
+
+  // Begins a run. `token_base` is added to the step numbers that the transport is given; `scratch` has scratch_bytes().
+  void start(int tag, std::uint64_t token_base, std::span<std::byte> scratch);
+
+  // The transport has finished this step.
+  void finish_step(schedule::StepId step);
+
+  // Does and posts what can be done and posted now. True if anything was.
+  bool advance(comm::Transport& transport);
+
+  bool done() const { return remaining_ == 0; }
+
+  // "7 of 24 steps done, waiting to receive 65536 elements from rank 1 and for rank 2 to take 65536 elements".
+  std::string state() const;
+
+ private:
+  // Posting in plan order of one kind of step.
+  struct Queue {
+    std::vector<schedule::StepId> order;
+    std::size_t next = 0;
+    int in_flight = 0;
+  };
+
+  bool post_next(Queue& queue, comm::Transport& transport);
+  void post(schedule::StepId step, comm::Transport& transport);
+  bool compute_next();
+  void release(schedule::StepId step);
+  std::span<std::byte> bytes(schedule::Region region) const;
+  std::string first_unfinished(const Queue& queue, const char* text) const;
+
+  OperationSpec spec_;
+  std::vector<std::int32_t> prerequisites_;        // [step]: how many steps it waits for
+  std::vector<std::int32_t> first_dependent_;      // [step + 1]: slice of dependents_
+  std::vector<schedule::StepId> dependents_;
+  Queue sends_, receives_;
+
+  std::span<std::byte> scratch_;
+  std::vector<std::int32_t> waiting_;              // [step]: unmet prerequisites of this run
+  std::vector<bool> finished_;
+  std::vector<schedule::StepId> computable_;       // combines and copies whose inputs are there
+  std::size_t next_computable_ = 0;
+  std::size_t remaining_ = 0;
+  std::uint64_t token_base_ = 0;
+  int tag_ = 0;
+};
+
+}  // namespace annulet::collectives

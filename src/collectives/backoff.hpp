@@ -1,0 +1,25 @@
+#pragma once
+// How a thread that has nothing to do until a message arrives gives the core away: look again a few times, let others
+// run, then sleep for a little longer each time, but never past the next known event.
+#include "annulet/base/units.hpp"
+
+namespace annulet::collectives {
+
+class Backoff {
+ public:
+  // `patient`: the thread that waits has nothing else to do and the latency counts, so it sleeps late.
+  enum class Kind { patient, background };
+  explicit Backoff(Kind kind) : kind_(kind) {}
+
+  void reset() { misses_ = 0; }
+  void pause(Instant next_event);
+
+ private:
+  Kind kind_;
+  int misses_ = 0;
+};
+
+// Sleeps of this thread end on time, not up to 50 us late.
+void sharpen_timer();
+
+}  // namespace annulet::collectives

@@ -1,0 +1,313 @@
+#include "annulet/collectives/engine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "annulet/base/aligned.hpp"
+#include "annulet/base/error.hpp"
+#include "backoff.hpp"
+
+namespace annulet::collectives {
+namespace {
+
+// A token is the operation's index above, the step's number below.
+constexpr int kStepBits = 32;
+
+std::size_t index(OperationId id) { return static_cast<std::size_t>(id); }
+
+}  // namespace
+
+// The stepping itself (upper half, one thread at a time) and the hand-over to whoever steps (lower half).
+class Engine::Core {
+ public:
+  Core(std::unique_ptr<comm::Transport> transport, const EngineOptions& options)
+      : transport_(std::move(transport)), options_(options), scratch_(static_cast<std::size_t>(options.active)) {
+    ANNULET_EXPECTS(transport_ != nullptr && options.active > 0, "an engine needs a transport and room for one operation");
+    active_.reserve(scratch_.size());
+    if (options.driver == Driver::thread) thread_ = std::thread([this] { progress(); });
+  }
+
+  ~Core() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    launched_signal_.notify_all();
+    thread_.join();
+  }
+
+  OperationId declare(OperationSpec spec) {
+    const std::lock_guard lock(mutex_);
+    ANNULET_EXPECTS(launches_ == 0, "operations are declared before the first launch");
+    slots_.push_back(std::make_unique<Slot>(std::move(spec)));
+    for (auto& scratch : scratch_) {
+      scratch.memory.resize(std::max(scratch.memory.size(), slots_.back()->operation.scratch_bytes()));
+    }
+    launched_.reserve(slots_.size()), taken_.reserve(slots_.size());
+    return OperationId{slots_.size() - 1};
+  }
+
+  void launch(OperationId id) {
+    Slot& slot = slot_of(id);
+    ANNULET_EXPECTS(slot.done.load(), "an operation is launched when its last run has finished");
+    slot.done.store(false);
+    slot.timeline.launched = Clock::now();
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_) std::rethrow_exception(failure_);
+      launched_.push_back(index(id));
+      ++launches_;
+    }
+    if (options_.driver == Driver::thread) launched_signal_.notify_one();
+  }
+
+  void wait(OperationId id) {
+    Slot& slot = slot_of(id);
+    if (options_.driver == Driver::thread) return wait_for_thread(slot);
+    Backoff backoff(Backoff::Kind::patient);
+    last_move_ = Clock::now();
+    while (!slot.done.load(std::memory_order_relaxed)) {
+      if (step()) {
+        backoff.reset();
+      } else {
+        check_deadline();
+        backoff.pause(transport_->next_event());
+      }
+    }
+  }
+
+  void poll() {
+    if (options_.driver == Driver::polling) step();
+  }
+
+  struct Slot {
+    explicit Slot(OperationSpec spec) : operation(std::move(spec)) {}
+    Operation operation;
+    Timeline timeline;
+    std::atomic<bool> done{true};
+    std::size_t scratch = 0;  // which scratch it runs in
+  };
+
+  Slot& slot_of(OperationId id) {
+    ANNULET_EXPECTS(index(id) < slots_.size(), "an operation has been declared");
+    return *slots_[index(id)];
+  }
+
+  std::size_t declared() const { return slots_.size(); }
+  const EngineOptions& options() const { return options_; }
+  const comm::Transport& transport() const { return *transport_; }
+
+ private:
+  struct Scratch {
+    AlignedVector<std::byte> memory;
+    bool used = false;
+  };
+
+  // Lets everything move that can. True if anything did.
+  bool step() {
+    bool moved = take_launched() | finish_messages();
+    for (std::size_t i = 0; i < active_.size();) {
+      Operation& operation = slots_[active_[i]]->operation;
+      moved |= operation.advance(*transport_);
+      if (operation.done()) {
+        retire(i);
+      } else {
+        ++i;
+      }
+    }
+    if (moved) last_move_ = Clock::now();
+    return moved;
+  }
+
+  bool take_launched() {
+    {
+      const std::lock_guard lock(mutex_);
+      taken_.insert(taken_.end(), launched_.begin(), launched_.end());
+      launched_.clear();
+    }
+    std::size_t taken = 0;
+    while (taken < taken_.size() && active_.size() < scratch_.size()) start(taken_[taken++]);
+    taken_.erase(taken_.begin(), taken_.begin() + static_cast<std::ptrdiff_t>(taken));
+    return taken > 0;
+  }
+
+  void start(std::size_t id) {
+    Slot& slot = *slots_[id];
+    const auto free = std::find_if(scratch_.begin(), scratch_.end(), [](const Scratch& s) { return !s.used; });
+    free->used = true;
+    slot.scratch = static_cast<std::size_t>(free - scratch_.begin());
+    slot.timeline.started = Clock::now();
+    slot.operation.start(next_tag_, static_cast<std::uint64_t>(id) << kStepBits, free->memory);
+    next_tag_ = (next_tag_ + 1) % transport_->tag_count();
+    active_.push_back(id);
+  }
+
+  bool finish_messages() {
+    if (active_.empty()) return false;
+    std::array<std::uint64_t, 32> tokens{};
+    bool moved = false;
+    for (std::size_t count = tokens.size(); count == tokens.size(); moved |= count > 0) {
+      count = transport_->poll(tokens);
+      for (std::size_t i = 0; i < count; ++i) {
+        Operation& operation = slots_[static_cast<std::size_t>(tokens[i] >> kStepBits)]->operation;
+        operation.finish_step(static_cast<schedule::StepId>(tokens[i] & 0xffffffffU));
+      }
+    }
+    return moved;
+  }
+
+  void retire(std::size_t position) {
+    Slot& slot = *slots_[active_[position]];
+    active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(position));
+    scratch_[slot.scratch].used = false;
+    slot.timeline.finished = Clock::now();
+    if (options_.driver != Driver::thread) return slot.done.store(true);
+    {
+      const std::lock_guard lock(mutex_);
+      slot.done.store(true);
+    }
+    finished_signal_.notify_all();
+  }
+
+  void check_deadline() const {
+    const Seconds idle = Clock::now() - last_move_;
+    if (active_.empty() || idle <= options_.deadline) return;
+    std::string stuck;
+    for (const std::size_t id : active_) {
+      const Operation& operation = slots_[id]->operation;
+      stuck += fmt::format("{}{}: {}", stuck.empty() ? "" : "; ", operation.spec().name, operation.state());
+    }
+    throw RunError({fmt::format("rank {}: nothing has moved for {} ({})", transport_->rank(), annulet::to_text(idle), stuck),
+                    "a rank is stopped, far behind or gone",
+                    "Look at that rank; --deadline sets how long to wait"});
+  }
+
+  void wait_for_thread(Slot& slot) {
+    std::unique_lock lock(mutex_);
+    finished_signal_.wait(lock, [&] { return slot.done.load() || failure_; });
+    if (!slot.done.load()) std::rethrow_exception(failure_);
+  }
+
+  // The progress thread: sleeps while nothing is launched, steps while anything runs.
+  void progress() {
+    sharpen_timer();
+    try {
+      while (wait_for_work()) step_until_idle();
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      finished_signal_.notify_all();
+    }
+  }
+
+  bool wait_for_work() {
+    std::unique_lock lock(mutex_);
+    launched_signal_.wait(lock, [&] { return stopping_ || !launched_.empty(); });
+    return !stopping_;
+  }
+
+  void step_until_idle() {
+    Backoff backoff(Backoff::Kind::background);
+    last_move_ = Clock::now();
+    do {
+      if (step()) {
+        backoff.reset();
+      } else {
+        check_deadline();
+        backoff.pause(transport_->next_event());
+      }
+    } while (!stopping_.load() && (!active_.empty() || !taken_.empty()));
+  }
+
+  std::unique_ptr<comm::Transport> transport_;
+  EngineOptions options_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Scratch> scratch_;       // one per operation that may be active
+  std::vector<std::size_t> active_;    // oldest first
+  std::vector<std::size_t> taken_;     // launched, waiting for room
+  int next_tag_ = 0;
+  Instant last_move_{};
+
+  std::mutex mutex_;
+  std::condition_variable launched_signal_, finished_signal_;
+  std::vector<std::size_t> launched_;  // not yet seen by the stepping thread
+  std::int64_t launches_ = 0;
+  std::atomic<bool> stopping_{false};
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+std::string_view to_text(Driver driver) {
+  switch (driver) {
+    case Driver::blocking: return "blocking";
+    case Driver::polling: return "polling";
+    case Driver::thread: return "thread";
+  }
+  return "unknown";
+}
+
+Engine::Engine(std::unique_ptr<comm::Transport> transport, const EngineOptions& options)
+    : core_(std::make_unique<Core>(std::move(transport), options)) {}
+Engine::~Engine() = default;
+
+OperationId Engine::declare(OperationSpec spec) { return core_->declare(std::move(spec)); }
+const OperationSpec& Engine::spec(OperationId id) const { return core_->slot_of(id).operation.spec(); }
+std::size_t Engine::declared() const { return core_->declared(); }
+void Engine::launch(OperationId id) { core_->launch(id); }
+void Engine::wait(OperationId id) { core_->wait(id); }
+void Engine::poll() { core_->poll(); }
+const Timeline& Engine::timeline(OperationId id) const { return core_->slot_of(id).timeline; }
+Driver Engine::driver() const { return core_->options().driver; }
+int Engine::rank() const { return core_->transport().rank(); }
+int Engine::world() const { return core_->transport().world(); }
+const comm::Traffic& Engine::traffic() const { return core_->transport().traffic(); }
+
+void require_same_operations(const comm::Communicator& communicator, const Engine& engine) {
+  std::vector<std::int64_t> sizes;
+  const auto bytes_of = [&](std::size_t i) { return static_cast<std::int64_t>(engine.spec(OperationId{i}).data.size()); };
+  for (std::size_t i = 0; i < engine.declared(); ++i) sizes.push_back(bytes_of(i));
+  const std::int64_t mine = static_cast<std::int64_t>(sizes.size());
+  const auto counts = communicator.all_gather(std::span(&mine, 1));
+  for (std::size_t r = 1; r < counts.size(); ++r) {
+    if (counts[r] == counts[0]) continue;
+    throw InputError({fmt::format("rank 0 declares {} operations, rank {} declares {}", counts[0], r, counts[r]),
+                      "every rank must run the same ones", "Give all ranks the same configuration and data"});
+  }
+  const auto all = communicator.all_gather(std::span<const std::int64_t>(sizes));
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    for (std::size_t r = 1; r < counts.size(); ++r) {
+      if (all[r * sizes.size() + i] == all[i]) continue;
+      throw InputError({fmt::format("{}: rank 0 has {} bytes, rank {} has {}", engine.spec(OperationId{i}).name, all[i], r,
+                                    all[r * sizes.size() + i]),
+                        "every rank must reduce the same elements", "Give all ranks the same model and data"});
+    }
+  }
+}
+
+DriverChoice choose_driver(std::string_view wish, int cores, int ranks_on_node, bool threads_allowed) {
+  if (wish == "blocking") return {Driver::blocking, "as asked"};
+  if (wish == "polling") return {Driver::polling, "as asked"};
+  if (wish == "thread") {
+    if (threads_allowed) return {Driver::thread, "as asked"};
+    return {Driver::polling, "thread was asked for, but this MPI allows only its main thread to communicate"};
+  }
+  if (wish != "auto") {
+    throw InputError({fmt::format("'{}' is not a driver", wish), "", "Choose blocking, polling, thread or auto"});
+  }
+  if (!threads_allowed) return {Driver::polling, "this MPI allows only its main thread to communicate"};
+  if (cores >= 2 * ranks_on_node) {
+    return {Driver::thread, fmt::format("{} cores for {} rank(s) leave one for a progress thread", cores, ranks_on_node)};
+  }
+  return {Driver::polling, fmt::format("{} core(s) for {} rank(s) leave none for a progress thread", cores, ranks_on_node)};
+}
+
+}  // namespace annulet::collectives

@@ -1,0 +1,148 @@
+#include "annulet/collectives/operation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "annulet/base/error.hpp"
+
+namespace annulet::collectives {
+
+using schedule::Action;
+using schedule::Step;
+using schedule::StepId;
+
+namespace {
+
+// Messages of one kind that an operation has in flight at most: enough to fill a long link with segments, few enough for
+// MPI to search quickly.
+constexpr int kWindow = 32;
+
+std::size_t index(StepId step) { return static_cast<std::size_t>(step); }
+
+}  // namespace
+
+Operation::Operation(OperationSpec spec) : spec_(std::move(spec)) {
+  ANNULET_EXPECTS(spec_.plan && spec_.element.combine != nullptr, "an operation needs a plan and an element type");
+  const schedule::Plan& plan = *spec_.plan;
+  ANNULET_EXPECTS(spec_.data.size() == static_cast<std::size_t>(plan.elements) * spec_.element.size,
+                  "the data of an operation has the elements of its plan");
+  const std::size_t steps = plan.steps.size();
+  prerequisites_.resize(steps), finished_.resize(steps), first_dependent_.assign(steps + 1, 0);
+  for (std::size_t s = 0; s < steps; ++s) {
+    prerequisites_[s] = plan.steps[s].edge_count;
+    for (const StepId before : plan.after(plan.steps[s])) ++first_dependent_[index(before) + 1];
+    if (plan.steps[s].action == Action::send) sends_.order.push_back(static_cast<StepId>(s));
+    if (plan.steps[s].action == Action::receive) receives_.order.push_back(static_cast<StepId>(s));
+  }
+  for (std::size_t s = 0; s < steps; ++s) first_dependent_[s + 1] += first_dependent_[s];
+  dependents_.resize(plan.edges.size());
+  auto next = first_dependent_;
+  for (std::size_t s = 0; s < steps; ++s) {
+    for (const StepId before : plan.after(plan.steps[s])) {
+      dependents_[static_cast<std::size_t>(next[index(before)]++)] = static_cast<StepId>(s);
+    }
+  }
+  waiting_.reserve(steps), computable_.reserve(steps);
+}
+
+std::size_t Operation::scratch_bytes() const {
+  return static_cast<std::size_t>(spec_.plan->scratch) * spec_.element.size;
+}
+
+void Operation::start(int tag, std::uint64_t token_base, std::span<std::byte> scratch) {
+  ANNULET_EXPECTS(scratch.size() >= scratch_bytes(), "an operation is given the scratch it asked for");
+  tag_ = tag, token_base_ = token_base, scratch_ = scratch;
+  waiting_ = prerequisites_;
+  std::fill(finished_.begin(), finished_.end(), false);
+  computable_.clear();
+  next_computable_ = 0;
+  sends_.next = receives_.next = 0;
+  sends_.in_flight = receives_.in_flight = 0;
+  remaining_ = waiting_.size();
+  for (std::size_t s = 0; s < waiting_.size(); ++s) {
+    const Action action = spec_.plan->steps[s].action;
+    const bool computes = action == Action::combine || action == Action::copy;
+    if (computes && waiting_[s] == 0) computable_.push_back(static_cast<StepId>(s));
+  }
+}
+
+void Operation::finish_step(StepId step) {
+  --(spec_.plan->steps[index(step)].action == Action::send ? sends_ : receives_).in_flight;
+  release(step);
+}
+
+bool Operation::advance(comm::Transport& transport) {
+  bool moved = false;
+  while (post_next(receives_, transport) || post_next(sends_, transport) || compute_next()) moved = true;
+  return moved;
+}
+
+bool Operation::post_next(Queue& queue, comm::Transport& transport) {
+  if (queue.next == queue.order.size() || queue.in_flight == kWindow) return false;
+  const StepId step = queue.order[queue.next];
+  if (waiting_[index(step)] > 0) return false;
+  ++queue.next, ++queue.in_flight;
+  post(step, transport);
+  return true;
+}
+
+void Operation::post(StepId id, comm::Transport& transport) {
+  const Step& step = spec_.plan->steps[index(id)];
+  const comm::Envelope envelope{step.peer, tag_, spec_.purpose, token_base_ + static_cast<std::uint64_t>(id)};
+  if (step.action == Action::send) {
+    transport.post_send(envelope, bytes(step.from));
+  } else {
+    transport.post_receive(envelope, bytes(step.to));
+  }
+}
+
+bool Operation::compute_next() {
+  if (next_computable_ == computable_.size()) return false;
+  const StepId id = computable_[next_computable_++];
+  const Step& step = spec_.plan->steps[index(id)];
+  if (step.action == Action::combine) {
+    spec_.element.combine(bytes(step.to).data(), bytes(step.from).data(), step.count());
+  } else {
+    std::memmove(bytes(step.to).data(), bytes(step.from).data(), bytes(step.to).size());
+  }
+  release(id);
+  return true;
+}
+
+void Operation::release(StepId step) {
+  finished_[index(step)] = true;
+  --remaining_;
+  for (auto d = first_dependent_[index(step)]; d < first_dependent_[index(step) + 1]; ++d) {
+    const StepId dependent = dependents_[static_cast<std::size_t>(d)];
+    const Action action = spec_.plan->steps[index(dependent)].action;
+    const bool computes = action == Action::combine || action == Action::copy;
+    if (--waiting_[index(dependent)] == 0 && computes) computable_.push_back(dependent);
+  }
+}
+
+std::span<std::byte> Operation::bytes(schedule::Region region) const {
+  const std::span<std::byte> memory = region.place == schedule::Place::data ? spec_.data : scratch_;
+  return memory.subspan(static_cast<std::size_t>(region.interval.first) * spec_.element.size,
+                        static_cast<std::size_t>(region.interval.count) * spec_.element.size);
+}
+
+std::string Operation::first_unfinished(const Queue& queue, const char* text) const {
+  for (std::size_t i = 0; i < queue.next; ++i) {
+    if (finished_[index(queue.order[i])]) continue;
+    const Step& step = spec_.plan->steps[index(queue.order[i])];
+    return fmt::format(fmt::runtime(text), step.count(), step.peer);
+  }
+  return {};
+}
+
+std::string Operation::state() const {
+  const std::size_t steps = finished_.size();
+  std::string text = fmt::format("{} of {} steps done", steps - remaining_, steps);
+  text += first_unfinished(receives_, ", waiting for {} elements from rank {}");
+  text += first_unfinished(sends_, ", waiting for {} elements to be taken by rank {}");
+  return text;
+}
+
+}  // namespace annulet::collectives

@@ -1,0 +1,169 @@
+#include "annulet/comm/mpi_transport.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "annulet/base/error.hpp"
+#include "annulet/comm/mpi.hpp"
+
+namespace annulet::comm {
+namespace {
+
+// Enough for every window of the engine; the arrays grow beyond it only once.
+constexpr std::size_t kReserve = 256;
+
+class MpiTransport final : public Transport {
+ public:
+  MpiTransport(const Communicator& communicator, const MpiTransportOptions& options)
+      : communicator_(communicator), comm_(native(communicator)), options_(options) {
+    ANNULET_EXPECTS(!communicator.is_null() && options.most_bytes > 0, "a transport needs a communicator");
+    int found = 0;
+    int* upper_bound = nullptr;
+    check(MPI_Comm_get_attr(comm_, MPI_TAG_UB, static_cast<void*>(&upper_bound), &found), "MPI_Comm_get_attr");
+    tags_ = std::min(found != 0 ? *upper_bound : 32767, options.most_tags);
+    requests_.reserve(kReserve), pieces_.reserve(kReserve), indices_.reserve(kReserve), statuses_.reserve(kReserve);
+    messages_.reserve(kReserve), free_.reserve(kReserve), finished_.reserve(kReserve);
+  }
+
+  int rank() const override { return communicator_.rank(); }
+  int world() const override { return communicator_.size(); }
+  int tag_count() const override { return tags_; }
+  const Traffic& traffic() const override { return traffic_; }
+
+  void post_send(const Envelope& envelope, std::span<const std::byte> bytes) override {
+    const std::size_t message = open(envelope);
+    split(bytes.size(), [&](std::size_t first, int count) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      check(MPI_Isend(bytes.data() + first, count, MPI_BYTE, envelope.peer, envelope.tag, comm_, &request), "MPI_Isend");
+      add(request, {message, -1});
+    });
+    traffic_.sent[static_cast<std::size_t>(envelope.purpose)] += Bytes(static_cast<std::int64_t>(bytes.size()));
+  }
+
+  void post_receive(const Envelope& envelope, std::span<std::byte> bytes) override {
+    const std::size_t message = open(envelope);
+    split(bytes.size(), [&](std::size_t first, int count) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      check(MPI_Irecv(bytes.data() + first, count, MPI_BYTE, envelope.peer, envelope.tag, comm_, &request), "MPI_Irecv");
+      add(request, {message, count});
+    });
+  }
+
+  std::size_t poll(std::span<std::uint64_t> finished) override {
+    if (finished_.empty()) test();
+    const std::size_t count = std::min(finished.size(), finished_.size());
+    std::copy_n(finished_.begin(), count, finished.begin());
+    finished_.erase(finished_.begin(), finished_.begin() + static_cast<std::ptrdiff_t>(count));
+    return count;
+  }
+
+ private:
+  struct Message {
+    std::uint64_t token;
+    int peer;
+    int pieces;
+  };
+  struct Piece {
+    std::size_t message;
+    int expected;  // bytes of a receive; -1 for a send
+  };
+
+  template <class Post>
+  void split(std::size_t size, Post post) const {
+    const auto most = static_cast<std::size_t>(options_.most_bytes);
+    std::size_t first = 0;
+    do {
+      const std::size_t count = std::min(most, size - first);
+      post(first, static_cast<int>(count));
+      first += count;
+    } while (first < size);
+  }
+
+  std::size_t open(const Envelope& envelope) {
+    ++traffic_.posted;
+    const Message message{envelope.token, envelope.peer, 0};
+    if (free_.empty()) {
+      messages_.push_back(message);
+      return messages_.size() - 1;
+    }
+    const std::size_t index = free_.back();
+    free_.pop_back();
+    messages_[index] = message;
+    return index;
+  }
+
+  void add(MPI_Request request, Piece piece) {
+    requests_.push_back(request);
+    pieces_.push_back(piece);
+    ++messages_[piece.message].pieces;
+  }
+
+  void test() {
+    if (requests_.empty()) return;
+    indices_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    int count = 0;
+    const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
+    if (code != MPI_SUCCESS) report_failure(code, count);
+    if (count <= 0) return;
+    for (int i = 0; i < count; ++i) {
+      check_size(statuses_[static_cast<std::size_t>(i)], pieces_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])]);
+    }
+    std::sort(indices_.begin(), indices_.begin() + count, std::greater<>());
+    for (int i = 0; i < count; ++i) remove(static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]));
+  }
+
+  void check_size(const MPI_Status& status, Piece piece) const {
+    if (piece.expected < 0) return;
+    int count = 0;
+    check(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
+    if (count == piece.expected) return;
+    throw RunError({fmt::format("rank {} received {} bytes from rank {}, expected {}", rank(), count,
+                                messages_[piece.message].peer, piece.expected),
+                    "the ranks do not run the same plan"});
+  }
+
+  void remove(std::size_t index) {
+    const std::size_t message = pieces_[index].message;
+    requests_[index] = requests_.back(), pieces_[index] = pieces_.back();
+    requests_.pop_back(), pieces_.pop_back();
+    if (--messages_[message].pieces > 0) return;
+    finished_.push_back(messages_[message].token);
+    free_.push_back(message);
+    ++traffic_.completed;
+  }
+
+  [[noreturn]] void report_failure(int code, int count) const {
+    for (int i = 0; code == MPI_ERR_IN_STATUS && i < count; ++i) {
+      const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+      if (status.MPI_ERROR == MPI_SUCCESS || status.MPI_ERROR == MPI_ERR_PENDING) continue;
+      const int peer = messages_[pieces_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])].message].peer;
+      check(status.MPI_ERROR, fmt::format("a message between ranks {} and {}", rank(), peer));
+    }
+    check(code, "MPI_Testsome");
+    throw RunError({"MPI_Testsome failed without saying why"});
+  }
+
+  Communicator communicator_;
+  MPI_Comm comm_;
+  MpiTransportOptions options_;
+  int tags_ = 0;
+  Traffic traffic_;
+  std::vector<MPI_Request> requests_;  // dense; pieces_ runs beside it
+  std::vector<Piece> pieces_;
+  std::vector<Message> messages_;
+  std::vector<std::size_t> free_;  // unused places in messages_
+  std::vector<std::uint64_t> finished_;
+  std::vector<int> indices_;
+  std::vector<MPI_Status> statuses_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_mpi_transport(const Communicator& communicator, const MpiTransportOptions& options) {
+  return std::make_unique<MpiTransport>(communicator, options);
+}
+
+}  // namespace annulet::comm

@@ -1,0 +1,86 @@
+#include "annulet/collectives/operation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "annulet/comm/in_process.hpp"
+#include "annulet/schedule/ring.hpp"
+
+namespace annulet::collectives {
+namespace {
+
+// Remembers what is posted; nothing ever finishes by itself.
+class Recorder final : public comm::Transport {
+ public:
+  int rank() const override { return 0; }
+  int world() const override { return 2; }
+  int tag_count() const override { return 8; }
+  void post_send(const comm::Envelope& envelope, std::span<const std::byte>) override { sends.push_back(envelope); }
+  void post_receive(const comm::Envelope& envelope, std::span<std::byte>) override { receives.push_back(envelope); }
+  std::size_t poll(std::span<std::uint64_t>) override { return 0; }
+  const comm::Traffic& traffic() const override { return traffic_; }
+
+  std::vector<comm::Envelope> sends, receives;
+
+ private:
+  comm::Traffic traffic_;
+};
+
+struct Fixture {
+  explicit Fixture(Elements elements, Elements segment, int slots) : data(static_cast<std::size_t>(elements)) {
+    operation = std::make_unique<Operation>(OperationSpec{
+        "test", comm::Purpose::gradients, sum_of<float>(),
+        std::make_shared<schedule::Plan>(schedule::ring_all_reduce({0, 2, elements, segment, slots})),
+        std::as_writable_bytes(std::span(data))});
+    scratch.resize(operation->scratch_bytes());
+    operation->start(5, 1000, scratch);
+  }
+  std::vector<float> data;
+  std::vector<std::byte> scratch;
+  std::unique_ptr<Operation> operation;
+  Recorder transport;
+};
+
+TEST(Operation, PostsSendsInPlanOrderThoughALaterOneIsReadyFirst) {
+  Fixture f(8, 4, 1);  // one segment per chunk: send, receive, combine | send, receive
+  f.operation->advance(f.transport);
+  ASSERT_EQ(f.transport.sends.size(), 1u);
+  EXPECT_EQ(f.transport.sends[0].tag, 5);
+  f.operation->finish_step(1);  // the receive arrives before the send has left
+  f.operation->advance(f.transport);
+  ASSERT_EQ(f.transport.sends.size(), 2u);
+  EXPECT_LT(f.transport.sends[0].token, f.transport.sends[1].token);
+  EXPECT_FALSE(f.operation->done());
+}
+
+TEST(Operation, ForwardsASegmentAsSoonAsItIsReduced) {
+  Fixture f(16, 2, 4);  // four segments per chunk
+  f.operation->advance(f.transport);
+  const std::size_t before = f.transport.sends.size();
+  ASSERT_EQ(before, 4u);
+  f.operation->finish_step(static_cast<schedule::StepId>(f.transport.receives[0].token - 1000));
+  f.operation->advance(f.transport);
+  EXPECT_EQ(f.transport.sends.size(), before + 1);  // the others are still on their way
+}
+
+TEST(Operation, BoundsTheMessagesInFlight) {
+  Fixture f(100000, 1, 64);
+  f.operation->advance(f.transport);
+  EXPECT_LE(f.transport.sends.size(), 32u);
+  EXPECT_LE(f.transport.receives.size(), 32u);
+}
+
+TEST(Operation, DoesNotReceiveOverWhatIsStillBeingSent) {
+  Fixture f(8, 4, 1);
+  f.operation->advance(f.transport);
+  f.operation->finish_step(1);  // reduce-scatter's segment has come; its send is still out
+  f.operation->advance(f.transport);
+  EXPECT_EQ(f.transport.receives.size(), 1u);
+  f.operation->finish_step(0);
+  f.operation->advance(f.transport);
+  EXPECT_EQ(f.transport.receives.size(), 2u);
+}
+
+}  // namespace
+}  // namespace annulet::collectives
