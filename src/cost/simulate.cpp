@@ -1,0 +1,244 @@
+#include "annulet/cost/simulate.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <queue>
+
+namespace annulet::cost {
+namespace {
+
+using schedule::Action;
+using schedule::Plan;
+using schedule::Step;
+using schedule::StepId;
+
+std::size_t index(int rank_or_step) { return static_cast<std::size_t>(rank_or_step); }
+
+// One rank's run of one collective.
+struct Run {
+  const Plan* plan = nullptr;
+  std::vector<int> waiting;                       // [step]
+  std::vector<std::vector<StepId>> dependents;    // [step]
+  std::vector<StepId> sends, receives;            // in plan order
+  std::size_t next_send = 0, next_receive = 0;
+  std::deque<StepId> computable;
+  std::size_t remaining = 0;
+};
+
+struct Event {
+  Seconds at;
+  std::uint64_t order;  // ties in order of creation
+  enum class Kind { launch, left, arrived, combined } kind;
+  int rank;
+  std::size_t collective;
+  StepId step;  // of the sender for `left` and `arrived`
+
+  friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
+};
+
+class Simulation {
+ public:
+  Simulation(std::span<const Collective> collectives, const Link& link, const SimulationOptions& options)
+      : collectives_(collectives), link_(link), options_(options) {
+    const int world = collectives.empty() ? 0 : static_cast<int>(collectives.front().plans.size());
+    ranks_.resize(index(world));
+    ends_.assign(collectives.size(), std::vector<Seconds>(index(world)));
+    for (int r = 0; r < world; ++r) prepare(r);
+  }
+
+  std::vector<std::vector<Seconds>> run() {
+    while (!events_.empty()) {
+      const Event event = events_.top();
+      events_.pop();
+      now_ = event.at;
+      handle(event);
+    }
+    for (const Rank& rank : ranks_) {
+      ANNULET_EXPECTS(rank.active.empty() && rank.queued.empty(), "the plans of all ranks fit together");
+    }
+    return ends_;
+  }
+
+ private:
+  struct Rank {
+    std::vector<Run> runs;           // [collective]
+    std::deque<std::size_t> queued;  // launched, waiting for room
+    std::vector<std::size_t> active; // oldest first
+    bool port_busy = false;
+    bool busy = false;               // combining
+    std::size_t launches = 0;
+  };
+  // Messages between a pair of ranks within one collective: what has arrived, what has been posted.
+  struct Channel {
+    std::deque<Elements> arrived;
+    std::deque<StepId> posted;
+  };
+
+  void prepare(int r) {
+    Rank& rank = ranks_[index(r)];
+    rank.runs.resize(collectives_.size());
+    Seconds last{0};
+    for (std::size_t c = 0; c < collectives_.size(); ++c) {
+      ANNULET_EXPECTS(collectives_[c].plans.size() == ranks_.size(), "every collective has the same ranks");
+      rank.runs[c] = make_run(*collectives_[c].plans[index(r)]);
+      last = c == 0 ? collectives_[c].launched[index(r)] : std::max(last, collectives_[c].launched[index(r)]);
+      add({last, 0, Event::Kind::launch, r, c, schedule::kNoStep});
+    }
+  }
+
+  static Run make_run(const Plan& plan) {
+    Run run;
+    run.plan = &plan;
+    run.remaining = plan.steps.size();
+    run.dependents.resize(plan.steps.size());
+    for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+      const Step& step = plan.steps[s];
+      run.waiting.push_back(step.edge_count);
+      for (const StepId before : plan.after(step)) run.dependents[index(before)].push_back(static_cast<StepId>(s));
+      if (step.action == Action::send) run.sends.push_back(static_cast<StepId>(s));
+      if (step.action == Action::receive) run.receives.push_back(static_cast<StepId>(s));
+      const bool computes = step.action == Action::combine || step.action == Action::copy;
+      if (computes && step.edge_count == 0) run.computable.push_back(static_cast<StepId>(s));
+    }
+    return run;
+  }
+
+  void add(Event event) {
+    event.order = created_++;
+    events_.push(event);
+  }
+
+  void handle(const Event& event) {
+    Rank& rank = ranks_[index(event.rank)];
+    switch (event.kind) {
+      case Event::Kind::launch: rank.queued.push_back(event.collective); break;
+      case Event::Kind::left:
+        rank.port_busy = false;
+        finish(event.rank, event.collective, event.step);
+        break;
+      case Event::Kind::combined:
+        rank.busy = false;
+        finish(event.rank, event.collective, event.step);
+        break;
+      case Event::Kind::arrived: arrive(event); break;
+    }
+    advance(event.rank);
+  }
+
+  void arrive(const Event& event) {
+    const Step& step = ranks_[index(event.rank)].runs[event.collective].plan->steps[index(event.step)];
+    Channel& channel = channels_[{event.collective, event.rank, step.peer}];
+    channel.arrived.push_back(step.count());
+    match(channel, event.collective, step.peer);
+    advance(step.peer);
+  }
+
+  void match(Channel& channel, std::size_t collective, int receiver) {
+    while (!channel.arrived.empty() && !channel.posted.empty()) {
+      const StepId step = channel.posted.front();
+      ANNULET_EXPECTS(ranks_[index(receiver)].runs[collective].plan->steps[index(step)].count() == channel.arrived.front(),
+                      "the k-th send meets a receive of its size");
+      channel.posted.pop_front(), channel.arrived.pop_front();
+      finish(receiver, collective, step);
+    }
+  }
+
+  void finish(int r, std::size_t collective, StepId step) {
+    Run& run = ranks_[index(r)].runs[collective];
+    --run.remaining;
+    for (const StepId dependent : run.dependents[index(step)]) {
+      const Action action = run.plan->steps[index(dependent)].action;
+      const bool computes = action == Action::combine || action == Action::copy;
+      if (--run.waiting[index(dependent)] == 0 && computes) run.computable.push_back(dependent);
+    }
+  }
+
+  // Starts everything that rank r can start now.
+  void advance(int r) {
+    Rank& rank = ranks_[index(r)];
+    while (admit(rank, r) || retire(rank, r)) {
+    }
+    for (bool posted = true; posted;) {
+      posted = false;
+      for (const std::size_t c : rank.active) posted |= post_receive(r, c);
+    }
+    for (const std::size_t c : rank.active) {
+      send(r, c);
+      combine(r, c);
+    }
+    if (retire(rank, r)) advance(r);
+  }
+
+  bool admit(Rank& rank, int) const {
+    if (rank.queued.empty() || rank.active.size() == static_cast<std::size_t>(options_.active)) return false;
+    rank.active.push_back(rank.queued.front());
+    rank.queued.pop_front();
+    return true;
+  }
+
+  bool retire(Rank& rank, int r) {
+    const auto done = std::find_if(rank.active.begin(), rank.active.end(),
+                                   [&](std::size_t c) { return rank.runs[c].remaining == 0; });
+    if (done == rank.active.end()) return false;
+    ends_[*done][index(r)] = now_;
+    rank.active.erase(done);
+    return true;
+  }
+
+  bool post_receive(int r, std::size_t c) {
+    Run& run = ranks_[index(r)].runs[c];
+    if (run.next_receive == run.receives.size()) return false;
+    const StepId step = run.receives[run.next_receive];
+    if (run.waiting[index(step)] > 0) return false;
+    ++run.next_receive;
+    Channel& channel = channels_[{c, run.plan->steps[index(step)].peer, r}];
+    channel.posted.push_back(step);
+    match(channel, c, r);
+    return true;
+  }
+
+  void send(int r, std::size_t c) {
+    Rank& rank = ranks_[index(r)];
+    Run& run = rank.runs[c];
+    if (rank.port_busy || run.next_send == run.sends.size()) return;
+    const StepId step = run.sends[run.next_send];
+    if (run.waiting[index(step)] > 0) return;
+    ++run.next_send;
+    rank.port_busy = true;
+    const Seconds left = now_ + link_.port_time(bytes(c, run.plan->steps[index(step)].count()));
+    add({left, 0, Event::Kind::left, r, c, step});
+    add({left + link_.alpha, 0, Event::Kind::arrived, r, c, step});
+  }
+
+  void combine(int r, std::size_t c) {
+    Rank& rank = ranks_[index(r)];
+    Run& run = rank.runs[c];
+    if (rank.busy || run.computable.empty()) return;
+    const StepId step = run.computable.front();
+    run.computable.pop_front();
+    rank.busy = true;
+    add({now_ + link_.gamma * bytes(c, run.plan->steps[index(step)].count()), 0, Event::Kind::combined, r, c, step});
+  }
+
+  Bytes bytes(std::size_t collective, Elements count) const { return collectives_[collective].element * count; }
+
+  std::span<const Collective> collectives_;
+  Link link_;
+  SimulationOptions options_;
+  std::vector<Rank> ranks_;
+  std::map<std::tuple<std::size_t, int, int>, Channel> channels_;  // collective, from, to
+  std::vector<std::vector<Seconds>> ends_;
+  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  std::uint64_t created_ = 0;
+  Seconds now_{0};
+};
+
+}  // namespace
+
+std::vector<std::vector<Seconds>> simulate(std::span<const Collective> collectives, const Link& link,
+                                           const SimulationOptions& options) {
+  return Simulation(collectives, link, options).run();
+}
+
+}  // namespace annulet::cost

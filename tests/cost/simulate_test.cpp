@@ -1,0 +1,119 @@
+#include "annulet/cost/simulate.hpp"
+
+#include <gtest/gtest.h>
+
+#include "annulet/cost/closed_form.hpp"
+#include "annulet/schedule/recursive_doubling.hpp"
+#include "annulet/schedule/ring.hpp"
+#include "schedule/plans.hpp"
+
+namespace annulet::cost {
+namespace {
+
+using schedule::Plan;
+
+const Link kLink{Seconds(1e-3), Seconds(0), SecondsPerByte(1e-6), SecondsPerByte(0), "test"};
+
+struct World {
+  std::vector<Plan> plans;
+  Collective at(std::vector<Seconds> launched) const {
+    Collective collective{{}, Bytes(4), std::move(launched)};
+    for (const Plan& plan : plans) collective.plans.push_back(&plan);
+    return collective;
+  }
+  Collective at_once() const { return at(std::vector<Seconds>(plans.size())); }
+};
+
+World ring(int world, Elements elements, Elements segment) {
+  return {schedule::plans_of(world, [&](int r) { return schedule::ring_all_reduce({r, world, elements, segment, 4}); })};
+}
+
+double last(const std::vector<Seconds>& ends) {
+  return std::max_element(ends.begin(), ends.end())->count();
+}
+
+TEST(Simulation, EqualsTheClosedFormOfTheRingWithoutSegments) {
+  for (int p = 1; p <= 17; ++p) {
+    const Elements elements = 60 * p;
+    const World world = ring(p, elements, elements);
+    const Collective collective = world.at_once();
+    const auto ends = simulate(std::span(&collective, 1), kLink);
+    const double expected = ring_all_reduce_time(Bytes(4 * elements), p, kLink).count();
+    for (const Seconds end : ends[0]) EXPECT_NEAR(end.count(), expected, 1e-12) << p;
+  }
+}
+
+TEST(Simulation, EqualsTheClosedFormOfRecursiveDoubling) {
+  for (const int p : {1, 2, 4, 7, 8, 13, 14, 15, 16}) {
+    const World world{schedule::plans_of(p, [&](int r) { return schedule::recursive_doubling_all_reduce(r, p, 10); })};
+    const Collective collective = world.at_once();
+    EXPECT_NEAR(last(simulate(std::span(&collective, 1), kLink)[0]), recursive_doubling_time(Bytes(40), p, kLink).count(), 1e-12) << p;
+  }
+}
+
+// With at most half of the positions folded, no partner of the last round is late.
+TEST(Simulation, RecursiveDoublingTakesUpToAStepLessWhereFewRanksFold) {
+  for (const int p : {3, 5, 6, 9, 10, 11, 12, 17}) {
+    const World world{schedule::plans_of(p, [&](int r) { return schedule::recursive_doubling_all_reduce(r, p, 10); })};
+    const Collective collective = world.at_once();
+    const double bound = recursive_doubling_time(Bytes(40), p, kLink).count();
+    const double end = last(simulate(std::span(&collective, 1), kLink)[0]);
+    EXPECT_LT(end, bound) << p;
+    EXPECT_GE(end, bound - (kLink.alpha + kLink.beta * Bytes(40)).count()) << p;
+  }
+}
+
+// p = 2, one chunk of 100 elements in two segments of 200 bytes: the second half follows the first at once, so the end is
+// the last arrival: ports send 2 x 200 + 2 x 200 bytes back to back where the latency allows.
+TEST(Simulation, PipelinesSegments) {
+  const Link link{Seconds(0), Seconds(0), SecondsPerByte(1e-6), SecondsPerByte(2e-6), "test"};
+  const World whole = ring(2, 200, 100), cut = ring(2, 200, 50);
+  const Collective one = whole.at_once(), two = cut.at_once();
+  // whole: send 400 us, add 800 us, send 400 us
+  EXPECT_NEAR(last(simulate(std::span(&one, 1), link)[0]), 1600e-6, 1e-12);
+  // cut: 200 | add 400 | add 400 (first half leaves meanwhile) | send 200
+  EXPECT_NEAR(last(simulate(std::span(&two, 1), link)[0]), 1200e-6, 1e-12);
+}
+
+TEST(Simulation, ALateRankDelaysEveryoneByWhatItIsLate) {
+  const World world = ring(4, 400, 400);
+  const Collective punctual = world.at_once();
+  const Collective late = world.at({Seconds(0), Seconds(0), Seconds(0.5), Seconds(0)});
+  const double base = last(simulate(std::span(&punctual, 1), kLink)[0]);
+  EXPECT_NEAR(last(simulate(std::span(&late, 1), kLink)[0]), base + 0.5, 1e-12);
+}
+
+TEST(Simulation, TwoBucketsShareThePort) {
+  const World world = ring(2, 1000, 1000);
+  const std::vector<Collective> both{world.at_once(), world.at_once()};
+  const auto ends = simulate(both, kLink);
+  const double alone = ring_all_reduce_time(Bytes(4000), 2, kLink).count();
+  EXPECT_GE(last(ends[0]), alone - 1e-12);
+  // Four messages of 2 ms each from every port, the last two behind a latency of 1 ms.
+  EXPECT_NEAR(last(ends[1]), 4 * 2e-3 + 1e-3, 1e-12);
+}
+
+TEST(Simulation, ALaterBucketQueuesWhenOnlyOneMayBeActive) {
+  const World world = ring(2, 1000, 1000);
+  const std::vector<Collective> both{world.at_once(), world.at_once()};
+  const double alone = ring_all_reduce_time(Bytes(4000), 2, kLink).count();
+  EXPECT_NEAR(last(simulate(both, kLink, {.active = 1})[1]), 2 * alone, 1e-12);
+}
+
+TEST(Simulation, CountsTheGapOnceAMessage) {
+  Link link = kLink;
+  link.gap = Seconds(1e-2);
+  const World world = ring(3, 300, 300);
+  const Collective collective = world.at_once();
+  EXPECT_NEAR(last(simulate(std::span(&collective, 1), link)[0]),
+              ring_all_reduce_time(Bytes(1200), 3, kLink).count() + 4 * 1e-2, 1e-12);
+}
+
+TEST(Simulation, EmptyPlansEndWhenTheyAreLaunched) {
+  const World world = ring(1, 100, 10);
+  const Collective collective = world.at({Seconds(0.25)});
+  EXPECT_EQ(simulate(std::span(&collective, 1), kLink)[0][0], Seconds(0.25));
+}
+
+}  // namespace
+}  // namespace annulet::cost
