@@ -17,14 +17,14 @@ struct Unit {
   double factor;
 };
 
-constexpr std::array kByteUnits{Unit{"", 1},        Unit{"B", 1},          Unit{"kB", 1e3},           Unit{"KB", 1e3},
-                                Unit{"MB", 1e6},    Unit{"GB", 1e9},       Unit{"KiB", 1024},         Unit{"kiB", 1024},
+constexpr std::array kByteUnits{Unit{"", 1},          Unit{"B", 1},        Unit{"kB", 1e3},   Unit{"KB", 1e3},
+                                Unit{"MB", 1e6},      Unit{"GB", 1e9},     Unit{"KiB", 1024}, Unit{"kiB", 1024},
                                 Unit{"MiB", 1 << 20}, Unit{"GiB", 1 << 30}};
-constexpr std::array kTimeUnits{Unit{"", 1}, Unit{"s", 1}, Unit{"ms", 1e-3}, Unit{"us", 1e-6}, Unit{"ns", 1e-9},
-                                Unit{"min", 60}, Unit{"h", 3600}};
-constexpr std::array kRateUnits{Unit{"B/s", 1},     Unit{"kB/s", 1e3},   Unit{"MB/s", 1e6},   Unit{"GB/s", 1e9},
-                                Unit{"KiB/s", 1024}, Unit{"MiB/s", 1 << 20}, Unit{"GiB/s", 1 << 30},
-                                Unit{"kb/s", 125},  Unit{"Mb/s", 125e3}, Unit{"Gb/s", 125e6}};
+constexpr std::array kTimeUnits{Unit{"", 1},      Unit{"s", 1},    Unit{"ms", 1e-3}, Unit{"us", 1e-6},
+                                Unit{"ns", 1e-9}, Unit{"min", 60}, Unit{"h", 3600}};
+constexpr std::array kRateUnits{Unit{"B/s", 1},      Unit{"kB/s", 1e3},      Unit{"MB/s", 1e6},      Unit{"GB/s", 1e9},
+                                Unit{"KiB/s", 1024}, Unit{"MiB/s", 1 << 20}, Unit{"GiB/s", 1 << 30}, Unit{"kb/s", 125},
+                                Unit{"Mb/s", 125e3}, Unit{"Gb/s", 125e6}};
 
 double parse(std::string_view text, std::span<const Unit> units, std::string_view kind, std::string_view forms) {
   const auto refuse = [&](std::string_view why) {

@@ -30,7 +30,8 @@ class Engine::Core {
  public:
   Core(std::unique_ptr<comm::Transport> transport, const EngineOptions& options)
       : transport_(std::move(transport)), options_(options), scratch_(static_cast<std::size_t>(options.active)) {
-    ANNULET_EXPECTS(transport_ != nullptr && options.active > 0, "an engine needs a transport and room for one operation");
+    ANNULET_EXPECTS(transport_ != nullptr && options.active > 0,
+                    "an engine needs a transport and room for one operation");
     active_.reserve(scratch_.size());
     if (options.driver == Driver::thread) thread_ = std::thread([this] { progress(); });
   }
@@ -131,6 +132,10 @@ class Engine::Core {
   bool take_launched() {
     {
       const std::lock_guard lock(mutex_);
+      // Nothing could move before: with `blocking` an operation begins when somebody waits.
+      if (options_.driver == Driver::blocking && !launched_.empty()) {
+        for (const std::size_t id : launched_) slots_[id]->timeline.launched = Clock::now();
+      }
       taken_.insert(taken_.end(), launched_.begin(), launched_.end());
       launched_.clear();
     }
@@ -186,9 +191,9 @@ class Engine::Core {
       const Operation& operation = slots_[id]->operation;
       stuck += fmt::format("{}{}: {}", stuck.empty() ? "" : "; ", operation.spec().name, operation.state());
     }
-    throw RunError({fmt::format("rank {}: nothing has moved for {} ({})", transport_->rank(), annulet::to_text(idle), stuck),
-                    "a rank is stopped, far behind or gone",
-                    "Look at that rank; --deadline sets how long to wait"});
+    throw RunError(
+        {fmt::format("rank {}: nothing has moved for {} ({})", transport_->rank(), annulet::to_text(idle), stuck),
+         "a rank is stopped, far behind or gone", "Look at that rank; --deadline sets how long to wait"});
   }
 
   void wait_for_thread(Slot& slot) {
@@ -231,9 +236,9 @@ class Engine::Core {
   std::unique_ptr<comm::Transport> transport_;
   EngineOptions options_;
   std::vector<std::unique_ptr<Slot>> slots_;
-  std::vector<Scratch> scratch_;       // one per operation that may be active
-  std::vector<std::size_t> active_;    // oldest first
-  std::vector<std::size_t> taken_;     // launched, waiting for room
+  std::vector<Scratch> scratch_;     // one per operation that may be active
+  std::vector<std::size_t> active_;  // oldest first
+  std::vector<std::size_t> taken_;   // launched, waiting for room
   int next_tag_ = 0;
   Instant last_move_{};
 
@@ -248,9 +253,12 @@ class Engine::Core {
 
 std::string_view to_text(Driver driver) {
   switch (driver) {
-    case Driver::blocking: return "blocking";
-    case Driver::polling: return "polling";
-    case Driver::thread: return "thread";
+    case Driver::blocking:
+      return "blocking";
+    case Driver::polling:
+      return "polling";
+    case Driver::thread:
+      return "thread";
   }
   return "unknown";
 }
@@ -273,7 +281,9 @@ const comm::Traffic& Engine::traffic() const { return core_->transport().traffic
 
 void require_same_operations(const comm::Communicator& communicator, const Engine& engine) {
   std::vector<std::int64_t> sizes;
-  const auto bytes_of = [&](std::size_t i) { return static_cast<std::int64_t>(engine.spec(OperationId{i}).data.size()); };
+  const auto bytes_of = [&](std::size_t i) {
+    return static_cast<std::int64_t>(engine.spec(OperationId{i}).data.size());
+  };
   for (std::size_t i = 0; i < engine.declared(); ++i) sizes.push_back(bytes_of(i));
   const std::int64_t mine = static_cast<std::int64_t>(sizes.size());
   const auto counts = communicator.all_gather(std::span(&mine, 1));
@@ -286,8 +296,8 @@ void require_same_operations(const comm::Communicator& communicator, const Engin
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     for (std::size_t r = 1; r < counts.size(); ++r) {
       if (all[r * sizes.size() + i] == all[i]) continue;
-      throw InputError({fmt::format("{}: rank 0 has {} bytes, rank {} has {}", engine.spec(OperationId{i}).name, all[i], r,
-                                    all[r * sizes.size() + i]),
+      throw InputError({fmt::format("{}: rank 0 has {} bytes, rank {} has {}", engine.spec(OperationId{i}).name, all[i],
+                                    r, all[r * sizes.size() + i]),
                         "every rank must reduce the same elements", "Give all ranks the same model and data"});
     }
   }
@@ -305,9 +315,11 @@ DriverChoice choose_driver(std::string_view wish, int cores, int ranks_on_node, 
   }
   if (!threads_allowed) return {Driver::polling, "this MPI allows only its main thread to communicate"};
   if (cores >= 2 * ranks_on_node) {
-    return {Driver::thread, fmt::format("{} cores for {} rank(s) leave one for a progress thread", cores, ranks_on_node)};
+    return {Driver::thread,
+            fmt::format("{} cores for {} rank(s) leave one for a progress thread", cores, ranks_on_node)};
   }
-  return {Driver::polling, fmt::format("{} core(s) for {} rank(s) leave none for a progress thread", cores, ranks_on_node)};
+  return {Driver::polling,
+          fmt::format("{} core(s) for {} rank(s) leave none for a progress thread", cores, ranks_on_node)};
 }
 
 }  // namespace annulet::collectives

@@ -15,8 +15,8 @@ using schedule::StepId;
 
 namespace {
 
-// Messages of one kind that an operation has in flight at most: enough to fill a long link with segments, few enough for
-// MPI to search quickly.
+// Messages of one kind that an operation has in flight at most: enough to fill a long link with segments, few enough
+// for MPI to search quickly.
 constexpr int kWindow = 32;
 
 std::size_t index(StepId step) { return static_cast<std::size_t>(step); }

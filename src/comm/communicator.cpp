@@ -128,7 +128,8 @@ std::vector<std::string> Communicator::all_gather(const std::string& text) const
   const auto offsets = offsets_of(counts);
   std::string all(static_cast<std::size_t>(offsets.back() + counts.back()), '\0');
   check(MPI_Allgatherv(text.data(), counts[static_cast<std::size_t>(rank())], MPI_CHAR, all.data(), counts.data(),
-                       offsets.data(), MPI_CHAR, native(*this)), "MPI_Allgatherv");
+                       offsets.data(), MPI_CHAR, native(*this)),
+        "MPI_Allgatherv");
   std::vector<std::string> texts;
   for (std::size_t r = 0; r < counts.size(); ++r) {
     texts.push_back(all.substr(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(counts[r])));
@@ -144,7 +145,8 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
   check(MPI_Gather(&mine, 1, MPI_INT, counts.data(), 1, MPI_INT, root, native(*this)), "MPI_Gather");
   const auto offsets = offsets_of(counts);
   std::vector<std::byte> all(here ? static_cast<std::size_t>(offsets.back() + counts.back()) : 0);
-  check(MPI_Gatherv(bytes.data(), mine, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, root, native(*this)),
+  check(MPI_Gatherv(bytes.data(), mine, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, root,
+                    native(*this)),
         "MPI_Gatherv");
   std::vector<std::vector<std::byte>> parts;
   for (std::size_t r = 0; r < counts.size(); ++r) {

@@ -14,7 +14,8 @@ namespace {
 
 class EmulatedTransport final : public Transport {
  public:
-  EmulatedTransport(std::unique_ptr<Transport> beneath, EmulatedLink link) : beneath_(std::move(beneath)), link_(link) {}
+  EmulatedTransport(std::unique_ptr<Transport> beneath, EmulatedLink link)
+      : beneath_(std::move(beneath)), link_(link) {}
 
   int rank() const override { return beneath_->rank(); }
   int world() const override { return beneath_->world(); }
@@ -102,8 +103,8 @@ EmulatedLink parse_emulated_link(std::string_view text) {
   EmulatedLink link;
   bool has_latency = false, has_bandwidth = false;
   const auto refuse = [&](std::string_view what) {
-    throw InputError({fmt::format("'{}' is not an emulated link", text), std::string(what),
-                      "Write alpha=1ms,bandwidth=125MB/s"});
+    throw InputError(
+        {fmt::format("'{}' is not an emulated link", text), std::string(what), "Write alpha=1ms,bandwidth=125MB/s"});
   };
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size()), equals = rest.find('=');

@@ -31,17 +31,20 @@ std::optional<int> number_in(const char* variable) {
   return error == std::errc{} && end == view.data() + view.size() ? std::optional(value) : std::nullopt;
 }
 
-bool started_by_srun() {  // an mpirun inside an allocation inherits SLURM variables that say nothing about its own ranks
+bool started_by_srun() {  // an mpirun inside an allocation inherits SLURM variables that say nothing about its own
+                          // ranks
   return std::getenv("SLURM_STEP_ID") != nullptr && std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr &&
          std::getenv("PMI_SIZE") == nullptr;
 }
 
 void check_world(int size, std::optional<int> expected_ranks) {
   if (const auto launcher = launcher_count(); launcher && launcher->processes != size) {
-    throw InputError({fmt::format("the launcher started {} processes but the world size is {}", launcher->processes, size),
-                      fmt::format("{}={}; the launcher and the MPI library of this program do not belong together, so "
-                                  "that every process believes it is alone", launcher->variable, launcher->processes),
-                      "Use the mpirun of the MPI that this program was built with"});
+    throw InputError(
+        {fmt::format("the launcher started {} processes but the world size is {}", launcher->processes, size),
+         fmt::format("{}={}; the launcher and the MPI library of this program do not belong together, so "
+                     "that every process believes it is alone",
+                     launcher->variable, launcher->processes),
+         "Use the mpirun of the MPI that this program was built with"});
   }
   if (expected_ranks && *expected_ranks != size) {
     throw InputError({fmt::format("the world has {} ranks, expected {}", size, *expected_ranks),
@@ -53,10 +56,14 @@ void check_world(int size, std::optional<int> expected_ranks) {
 
 std::string_view to_text(ThreadLevel level) {
   switch (level) {
-    case ThreadLevel::single: return "MPI_THREAD_SINGLE";
-    case ThreadLevel::funneled: return "MPI_THREAD_FUNNELED";
-    case ThreadLevel::serialized: return "MPI_THREAD_SERIALIZED";
-    case ThreadLevel::multiple: return "MPI_THREAD_MULTIPLE";
+    case ThreadLevel::single:
+      return "MPI_THREAD_SINGLE";
+    case ThreadLevel::funneled:
+      return "MPI_THREAD_FUNNELED";
+    case ThreadLevel::serialized:
+      return "MPI_THREAD_SERIALIZED";
+    case ThreadLevel::multiple:
+      return "MPI_THREAD_MULTIPLE";
   }
   return "unknown";
 }

@@ -1,6 +1,6 @@
 #pragma once
-// What a communicator holds: an MPI_Comm that is freed with the last copy, but not while an exception is in flight, since
-// MPI_Comm_free is collective and the other ranks are elsewhere.
+// What a communicator holds: an MPI_Comm that is freed with the last copy, but not while an exception is in flight,
+// since MPI_Comm_free is collective and the other ranks are elsewhere.
 #include <mpi.h>
 
 #include "annulet/comm/communicator.hpp"

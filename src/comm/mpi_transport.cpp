@@ -36,7 +36,8 @@ class MpiTransport final : public Transport {
     const std::size_t message = open(envelope);
     split(bytes.size(), [&](std::size_t first, int count) {
       MPI_Request request = MPI_REQUEST_NULL;
-      check(MPI_Isend(bytes.data() + first, count, MPI_BYTE, envelope.peer, envelope.tag, comm_, &request), "MPI_Isend");
+      check(MPI_Isend(bytes.data() + first, count, MPI_BYTE, envelope.peer, envelope.tag, comm_, &request),
+            "MPI_Isend");
       add(request, {message, -1});
     });
     traffic_.sent[static_cast<std::size_t>(envelope.purpose)] += Bytes(static_cast<std::int64_t>(bytes.size()));
@@ -46,7 +47,8 @@ class MpiTransport final : public Transport {
     const std::size_t message = open(envelope);
     split(bytes.size(), [&](std::size_t first, int count) {
       MPI_Request request = MPI_REQUEST_NULL;
-      check(MPI_Irecv(bytes.data() + first, count, MPI_BYTE, envelope.peer, envelope.tag, comm_, &request), "MPI_Irecv");
+      check(MPI_Irecv(bytes.data() + first, count, MPI_BYTE, envelope.peer, envelope.tag, comm_, &request),
+            "MPI_Irecv");
       add(request, {message, count});
     });
   }
@@ -105,11 +107,13 @@ class MpiTransport final : public Transport {
     indices_.resize(requests_.size());
     statuses_.resize(requests_.size());
     int count = 0;
-    const int code = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
+    const int code =
+        MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, indices_.data(), statuses_.data());
     if (code != MPI_SUCCESS) report_failure(code, count);
     if (count <= 0) return;
     for (int i = 0; i < count; ++i) {
-      check_size(statuses_[static_cast<std::size_t>(i)], pieces_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])]);
+      check_size(statuses_[static_cast<std::size_t>(i)],
+                 pieces_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])]);
     }
     std::sort(indices_.begin(), indices_.begin() + count, std::greater<>());
     for (int i = 0; i < count; ++i) remove(static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]));

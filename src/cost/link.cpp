@@ -12,8 +12,8 @@ std::string rate(SecondsPerByte pace) {
 }  // namespace
 
 std::string to_text(const Link& link) {
-  return fmt::format("alpha {}, g {}, bandwidth {}, reduction {}", annulet::to_text(link.alpha), annulet::to_text(link.gap),
-                     rate(link.beta), rate(link.gamma));
+  return fmt::format("alpha {}, g {}, bandwidth {}, reduction {}", annulet::to_text(link.alpha),
+                     annulet::to_text(link.gap), rate(link.beta), rate(link.gamma));
 }
 
 }  // namespace annulet::cost

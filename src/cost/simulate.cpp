@@ -18,9 +18,9 @@ std::size_t index(int rank_or_step) { return static_cast<std::size_t>(rank_or_st
 // One rank's run of one collective.
 struct Run {
   const Plan* plan = nullptr;
-  std::vector<int> waiting;                       // [step]
-  std::vector<std::vector<StepId>> dependents;    // [step]
-  std::vector<StepId> sends, receives;            // in plan order
+  std::vector<int> waiting;                     // [step]
+  std::vector<std::vector<StepId>> dependents;  // [step]
+  std::vector<StepId> sends, receives;          // in plan order
   std::size_t next_send = 0, next_receive = 0;
   std::deque<StepId> computable;
   std::size_t remaining = 0;
@@ -62,11 +62,11 @@ class Simulation {
 
  private:
   struct Rank {
-    std::vector<Run> runs;           // [collective]
-    std::deque<std::size_t> queued;  // launched, waiting for room
-    std::vector<std::size_t> active; // oldest first
+    std::vector<Run> runs;            // [collective]
+    std::deque<std::size_t> queued;   // launched, waiting for room
+    std::vector<std::size_t> active;  // oldest first
     bool port_busy = false;
-    bool busy = false;               // combining
+    bool busy = false;  // combining
     std::size_t launches = 0;
   };
   // Messages between a pair of ranks within one collective: what has arrived, what has been posted.
@@ -112,7 +112,9 @@ class Simulation {
   void handle(const Event& event) {
     Rank& rank = ranks_[index(event.rank)];
     switch (event.kind) {
-      case Event::Kind::launch: rank.queued.push_back(event.collective); break;
+      case Event::Kind::launch:
+        rank.queued.push_back(event.collective);
+        break;
       case Event::Kind::left:
         rank.port_busy = false;
         finish(event.rank, event.collective, event.step);
@@ -121,7 +123,9 @@ class Simulation {
         rank.busy = false;
         finish(event.rank, event.collective, event.step);
         break;
-      case Event::Kind::arrived: arrive(event); break;
+      case Event::Kind::arrived:
+        arrive(event);
+        break;
     }
     advance(event.rank);
   }
@@ -137,8 +141,9 @@ class Simulation {
   void match(Channel& channel, std::size_t collective, int receiver) {
     while (!channel.arrived.empty() && !channel.posted.empty()) {
       const StepId step = channel.posted.front();
-      ANNULET_EXPECTS(ranks_[index(receiver)].runs[collective].plan->steps[index(step)].count() == channel.arrived.front(),
-                      "the k-th send meets a receive of its size");
+      ANNULET_EXPECTS(
+          ranks_[index(receiver)].runs[collective].plan->steps[index(step)].count() == channel.arrived.front(),
+          "the k-th send meets a receive of its size");
       channel.posted.pop_front(), channel.arrived.pop_front();
       finish(receiver, collective, step);
     }

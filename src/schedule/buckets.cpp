@@ -9,7 +9,8 @@ std::vector<Bucket> plan_buckets(std::span<const Elements> tensor_sizes, BucketC
   for (std::size_t tensor = 0; tensor < tensor_sizes.size(); ++tensor) {
     const Elements size = tensor_sizes[tensor];
     const Elements cap = buckets.size() <= 1 ? caps.first : caps.rest;
-    const bool opens = buckets.empty() || (buckets.back().elements.count > 0 && buckets.back().elements.count + size > cap);
+    const bool opens =
+        buckets.empty() || (buckets.back().elements.count > 0 && buckets.back().elements.count + size > cap);
     if (opens) buckets.push_back({{first, 0}, tensor, tensor});
     buckets.back().elements.count += size;
     buckets.back().end_tensor = tensor + 1;

@@ -11,9 +11,11 @@ int modulo(int a, int p) { return (a % p + p) % p; }
 class Ring {
  public:
   explicit Ring(const RingShape& shape) : shape_(shape), builder_(shape.rank, shape.world, shape.elements) {
-    ANNULET_EXPECTS(shape.segment > 0 && shape.slots > 0, "a ring sends segments of at least one element through slots");
+    ANNULET_EXPECTS(shape.segment > 0 && shape.slots > 0,
+                    "a ring sends segments of at least one element through slots");
     most_segments_ = segments(chunk_of(shape.world - 1), shape.segment);
-    for (int c = 0; c < shape.world; ++c) most_segments_ = std::max(most_segments_, segments(chunk_of(c), shape.segment));
+    for (int c = 0; c < shape.world; ++c)
+      most_segments_ = std::max(most_segments_, segments(chunk_of(c), shape.segment));
     const auto cells = static_cast<std::size_t>(shape.world) * static_cast<std::size_t>(most_segments_);
     ready_.assign(cells, kNoStep);
     sent_.assign(cells, kNoStep);
@@ -22,7 +24,8 @@ class Ring {
 
   void reduce_scatter() {
     for (int k = 0; k < shape_.world - 1; ++k) {
-      const int outgoing = modulo(shape_.rank - k - 1, shape_.world), incoming = modulo(shape_.rank - k - 2, shape_.world);
+      const int outgoing = modulo(shape_.rank - k - 1, shape_.world),
+                incoming = modulo(shape_.rank - k - 2, shape_.world);
       for (Elements s = 0; s < most_segments_; ++s) {
         send(outgoing, s);
         receive_and_add(incoming, s);

@@ -34,8 +34,8 @@ void check_order(const Plan& plan) {
     const Step& later = plan.steps[b];
     for (std::size_t a = 0; a < b; ++a) {
       const Step& earlier = plan.steps[a];
-      const bool writes_after = later.action != Action::send &&
-                                (reads(earlier, later.to) || touches_to(earlier, later.to));
+      const bool writes_after =
+          later.action != Action::send && (reads(earlier, later.to) || touches_to(earlier, later.to));
       const bool reads_after = later.action != Action::receive && touches_to(earlier, later.from);
       if ((writes_after || reads_after) && !before[b][a]) {
         throw Violation(fmt::format("rank {}: steps {} and {} use the same region unordered", plan.rank, a, b));
@@ -64,7 +64,8 @@ class Run {
       }
     }
     for (const auto& [pair, queue] : posted_) {
-      if (!queue.empty()) throw Violation(fmt::format("a send from {} to {} is never received", pair.first, pair.second));
+      if (!queue.empty())
+        throw Violation(fmt::format("a send from {} to {} is never received", pair.first, pair.second));
     }
   }
 
@@ -73,7 +74,8 @@ class Run {
       for (std::size_t e = 0; e < ranks_[r].data.size(); ++e) {
         const Contributions wanted = promise.after(static_cast<int>(r), static_cast<Elements>(e));
         if (wanted != 0 && ranks_[r].data[e] != wanted) {
-          throw Violation(fmt::format("rank {}: element {} holds contributions {:b}, wanted {:b}", r, e, ranks_[r].data[e], wanted));
+          throw Violation(fmt::format("rank {}: element {} holds contributions {:b}, wanted {:b}", r, e,
+                                      ranks_[r].data[e], wanted));
         }
       }
     }
@@ -130,7 +132,8 @@ class Run {
   }
 
   void apply(std::size_t r, const Step& step) {
-    if (step.from.interval.count != step.to.interval.count) throw Violation(fmt::format("rank {}: counts differ in a step", r));
+    if (step.from.interval.count != step.to.interval.count)
+      throw Violation(fmt::format("rank {}: counts differ in a step", r));
     for (Elements i = 0; i < step.count(); ++i) {
       const Contributions in = at(r, step.from, i);
       Contributions& out = at(r, step.to, i);
@@ -166,7 +169,8 @@ class Run {
     const auto sender = static_cast<std::size_t>(step.peer);
     const Step& sent = plans_[sender].steps[queue.front().step];
     if (sent.count() != step.count()) {
-      throw Violation(fmt::format("rank {} receives {} elements where rank {} sends {}", r, step.count(), sender, sent.count()));
+      throw Violation(
+          fmt::format("rank {} receives {} elements where rank {} sends {}", r, step.count(), sender, sent.count()));
     }
     for (Elements i = 0; i < step.count(); ++i) {
       at(r, step.to, i) = at(sender, sent.from, i);

@@ -18,7 +18,8 @@ TEST(Philox, GivesThePublishedAnswers) {
 }
 
 TEST(RandomStream, DependsOnSeedPurposeAndIndexOnly) {
-  const RandomStream a(1, "layers.0.weight"), again(1, "layers.0.weight"), other(1, "layers.0.bias"), seed(2, "layers.0.weight");
+  const RandomStream a(1, "layers.0.weight"), again(1, "layers.0.weight"), other(1, "layers.0.bias"),
+      seed(2, "layers.0.weight");
   EXPECT_EQ(a.bits(7), again.bits(7));
   EXPECT_NE(a.bits(7), a.bits(8));
   EXPECT_NE(a.bits(7), other.bits(7));

@@ -33,7 +33,8 @@ schedule::Plan ring(int rank, int world, std::size_t elements, Elements segment)
 template <class T>
 std::vector<T> input(int rank, std::size_t elements) {
   std::vector<T> values(elements);
-  for (std::size_t i = 0; i < elements; ++i) values[i] = static_cast<T>((static_cast<std::size_t>(rank) * 7 + i * 3) % 101);
+  for (std::size_t i = 0; i < elements; ++i)
+    values[i] = static_cast<T>((static_cast<std::size_t>(rank) * 7 + i * 3) % 101);
   return values;
 }
 
@@ -49,7 +50,8 @@ std::vector<T> sum_over(int world, std::size_t elements) {
 
 template <class T>
 void all_reduce_is_exact(int world, std::size_t elements, Elements segment, Driver driver) {
-  SCOPED_TRACE(testing::Message() << "p=" << world << " n=" << elements << " segment=" << segment << ' ' << to_text(driver));
+  SCOPED_TRACE(testing::Message() << "p=" << world << " n=" << elements << " segment=" << segment << ' '
+                                  << to_text(driver));
   std::vector<std::vector<T>> results(static_cast<std::size_t>(world));
   run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
     Engine engine(std::move(transport), {.driver = driver, .deadline = Seconds(20)});
@@ -60,7 +62,8 @@ void all_reduce_is_exact(int world, std::size_t elements, Elements segment, Driv
     engine.wait(id);
     EXPECT_EQ(engine.traffic().posted, engine.traffic().completed);
     EXPECT_EQ(engine.traffic()[comm::Purpose::gradients].value(),
-              schedule::ring_all_reduce_sends(static_cast<Elements>(elements), world, rank) * static_cast<Elements>(sizeof(T)));
+              schedule::ring_all_reduce_sends(static_cast<Elements>(elements), world, rank) *
+                  static_cast<Elements>(sizeof(T)));
     results[static_cast<std::size_t>(rank)] = data;
   });
   for (const auto& result : results) EXPECT_EQ(result, sum_over<T>(world, elements));
@@ -69,7 +72,8 @@ void all_reduce_is_exact(int world, std::size_t elements, Elements segment, Driv
 TEST(Engine, ReducesExactlyForAnyNumberOfRanksAndElementsWithEveryDriver) {
   for (const Driver driver : kDrivers) {
     for (const int world : {1, 2, 3, 4, 7}) {
-      for (const std::size_t elements : {0U, 1U, 5U, 64U, 257U}) all_reduce_is_exact<float>(world, elements, 16, driver);
+      for (const std::size_t elements : {0U, 1U, 5U, 64U, 257U})
+        all_reduce_is_exact<float>(world, elements, 16, driver);
     }
   }
   all_reduce_is_exact<float>(17, 100, 3, Driver::polling);
@@ -90,7 +94,8 @@ TEST(Engine, GivesTheSameBitsOnAllRanksAndWithEveryDriver) {
     run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
       Engine engine(std::move(transport), {.driver = driver, .deadline = Seconds(20)});
       std::vector<float> data(elements);
-      for (std::size_t i = 0; i < elements; ++i) data[i] = 1.0F / static_cast<float>(1 + rank * 31 + static_cast<int>(i));
+      for (std::size_t i = 0; i < elements; ++i)
+        data[i] = 1.0F / static_cast<float>(1 + rank * 31 + static_cast<int>(i));
       const OperationId id = engine.declare(spec(data, ring(rank, world, elements, 50)));
       engine.launch(id);
       engine.wait(id);
@@ -104,21 +109,24 @@ TEST(Engine, GivesTheSameBitsOnAllRanksAndWithEveryDriver) {
 // More launches than may be active, tags that wrap, repeated runs of the same operations.
 TEST(Engine, KeepsManyOperationsApartThoughTagsWrap) {
   for (const Driver driver : kDrivers) {
-    run_ranks(3, [&](int rank, std::unique_ptr<comm::Transport> transport) {
-      Engine engine(std::move(transport), {.driver = driver, .deadline = Seconds(20), .active = 2});
-      std::vector<std::vector<double>> data(9, std::vector<double>(11));
-      std::vector<OperationId> ids;
-      for (auto& vector : data) ids.push_back(engine.declare(spec(vector, ring(rank, 3, vector.size(), 2))));
-      for (int round = 0; round < 30; ++round) {
-        for (std::size_t i = 0; i < data.size(); ++i) data[i].assign(11, rank + static_cast<double>(i) + round);
-        for (const OperationId id : ids) engine.launch(id);
-        for (const OperationId id : ids) engine.wait(id);
-        for (std::size_t i = 0; i < data.size(); ++i) {
-          ASSERT_EQ(data[i], std::vector<double>(11, 3.0 + 3 * (static_cast<double>(i) + round)));
-        }
-      }
-      EXPECT_EQ(engine.traffic().posted, engine.traffic().completed);
-    }, /*tag_count=*/16);
+    run_ranks(
+        3,
+        [&](int rank, std::unique_ptr<comm::Transport> transport) {
+          Engine engine(std::move(transport), {.driver = driver, .deadline = Seconds(20), .active = 2});
+          std::vector<std::vector<double>> data(9, std::vector<double>(11));
+          std::vector<OperationId> ids;
+          for (auto& vector : data) ids.push_back(engine.declare(spec(vector, ring(rank, 3, vector.size(), 2))));
+          for (int round = 0; round < 30; ++round) {
+            for (std::size_t i = 0; i < data.size(); ++i) data[i].assign(11, rank + static_cast<double>(i) + round);
+            for (const OperationId id : ids) engine.launch(id);
+            for (const OperationId id : ids) engine.wait(id);
+            for (std::size_t i = 0; i < data.size(); ++i) {
+              ASSERT_EQ(data[i], std::vector<double>(11, 3.0 + 3 * (static_cast<double>(i) + round)));
+            }
+          }
+          EXPECT_EQ(engine.traffic().posted, engine.traffic().completed);
+        },
+        /*tag_count=*/16);
   }
 }
 
@@ -148,7 +156,8 @@ TEST(Engine, NamesTheOperationTheStepsAndTheRankItWaitsForAtTheDeadline) {
             engine.wait(id);
           });
         },
-        ThrowsMessage<RunError>(AllOf(HasSubstr("gradient bucket 3"), HasSubstr("0 of 5 steps done"), HasSubstr("from rank 1"))));
+        ThrowsMessage<RunError>(
+            AllOf(HasSubstr("gradient bucket 3"), HasSubstr("0 of 5 steps done"), HasSubstr("from rank 1"))));
   }
 }
 
@@ -188,9 +197,12 @@ TEST(Engine, RunsAnyElementTypeWithAnyReduction) {
   run_ranks(6, [&](int rank, std::unique_ptr<comm::Transport> transport) {
     Engine engine(std::move(transport), {});
     std::vector<Record> data{{0.5 * rank, rank}};
-    const OperationId id = engine.declare(
-        {"control", comm::Purpose::control, {"record", sizeof(Record), merge},
-         std::make_shared<schedule::Plan>(schedule::recursive_doubling_all_reduce(rank, 6, 1)), std::as_writable_bytes(std::span(data))});
+    const OperationId id =
+        engine.declare({"control",
+                        comm::Purpose::control,
+                        {"record", sizeof(Record), merge},
+                        std::make_shared<schedule::Plan>(schedule::recursive_doubling_all_reduce(rank, 6, 1)),
+                        std::as_writable_bytes(std::span(data))});
     engine.launch(id);
     engine.wait(id);
     EXPECT_EQ(data[0].sum, 7.5);
@@ -214,7 +226,8 @@ TEST(Driver, AutoTakesAThreadOnlyWhereACoreIsFree) {
   EXPECT_EQ(choose_driver("auto", 1, 1, true).driver, Driver::polling);
   EXPECT_EQ(choose_driver("thread", 8, 1, false).driver, Driver::polling);
   EXPECT_THAT(choose_driver("thread", 8, 1, false).reason, HasSubstr("only its main thread"));
-  EXPECT_THAT([] { choose_driver("fast", 1, 1, true); }, ThrowsMessage<InputError>(HasSubstr("blocking, polling, thread or auto")));
+  EXPECT_THAT([] { choose_driver("fast", 1, 1, true); },
+              ThrowsMessage<InputError>(HasSubstr("blocking, polling, thread or auto")));
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ class Recorder final : public comm::Transport {
 
 struct Fixture {
   explicit Fixture(Elements elements, Elements segment, int slots) : data(static_cast<std::size_t>(elements)) {
-    operation = std::make_unique<Operation>(OperationSpec{
-        "test", comm::Purpose::gradients, sum_of<float>(),
-        std::make_shared<schedule::Plan>(schedule::ring_all_reduce({0, 2, elements, segment, slots})),
-        std::as_writable_bytes(std::span(data))});
+    operation = std::make_unique<Operation>(
+        OperationSpec{"test", comm::Purpose::gradients, sum_of<float>(),
+                      std::make_shared<schedule::Plan>(schedule::ring_all_reduce({0, 2, elements, segment, slots})),
+                      std::as_writable_bytes(std::span(data))});
     scratch.resize(operation->scratch_bytes());
     operation->start(5, 1000, scratch);
   }

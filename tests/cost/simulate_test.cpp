@@ -25,12 +25,12 @@ struct World {
 };
 
 World ring(int world, Elements elements, Elements segment) {
-  return {schedule::plans_of(world, [&](int r) { return schedule::ring_all_reduce({r, world, elements, segment, 4}); })};
+  return {schedule::plans_of(world, [&](int r) {
+    return schedule::ring_all_reduce({r, world, elements, segment, 4});
+  })};
 }
 
-double last(const std::vector<Seconds>& ends) {
-  return std::max_element(ends.begin(), ends.end())->count();
-}
+double last(const std::vector<Seconds>& ends) { return std::max_element(ends.begin(), ends.end())->count(); }
 
 TEST(Simulation, EqualsTheClosedFormOfTheRingWithoutSegments) {
   for (int p = 1; p <= 17; ++p) {
@@ -47,7 +47,9 @@ TEST(Simulation, EqualsTheClosedFormOfRecursiveDoubling) {
   for (const int p : {1, 2, 4, 7, 8, 13, 14, 15, 16}) {
     const World world{schedule::plans_of(p, [&](int r) { return schedule::recursive_doubling_all_reduce(r, p, 10); })};
     const Collective collective = world.at_once();
-    EXPECT_NEAR(last(simulate(std::span(&collective, 1), kLink)[0]), recursive_doubling_time(Bytes(40), p, kLink).count(), 1e-12) << p;
+    EXPECT_NEAR(last(simulate(std::span(&collective, 1), kLink)[0]),
+                recursive_doubling_time(Bytes(40), p, kLink).count(), 1e-12)
+        << p;
   }
 }
 
@@ -63,8 +65,8 @@ TEST(Simulation, RecursiveDoublingTakesUpToAStepLessWhereFewRanksFold) {
   }
 }
 
-// p = 2, one chunk of 100 elements in two segments of 200 bytes: the second half follows the first at once, so the end is
-// the last arrival: ports send 2 x 200 + 2 x 200 bytes back to back where the latency allows.
+// p = 2, one chunk of 100 elements in two segments of 200 bytes: the second half follows the first at once, so the end
+// is the last arrival: ports send 2 x 200 + 2 x 200 bytes back to back where the latency allows.
 TEST(Simulation, PipelinesSegments) {
   const Link link{Seconds(0), Seconds(0), SecondsPerByte(1e-6), SecondsPerByte(2e-6), "test"};
   const World whole = ring(2, 200, 100), cut = ring(2, 200, 50);

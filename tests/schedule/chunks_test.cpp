@@ -14,13 +14,17 @@ TEST(Chunks, CoverEveryElementOnceAndDifferByAtMostOneGranule) {
           const Interval piece = chunk(n, parts, i, granule);
           ASSERT_EQ(piece.first, next);
           ASSERT_GE(piece.count, 0);
-          if (piece.end() < n) { ASSERT_EQ(piece.end() % granule, 0); }
+          if (piece.end() < n) {
+            ASSERT_EQ(piece.end() % granule, 0);
+          }
           next = piece.end();
           least = std::min(least, piece.count), most = std::max(most, piece.count);
         }
         ASSERT_EQ(next, n);
         ASSERT_LE(most - least, 2 * granule - 1) << n << " elements in " << parts;
-        if (granule == 1) { ASSERT_LE(most - least, 1); }
+        if (granule == 1) {
+          ASSERT_LE(most - least, 1);
+        }
       }
     }
   }

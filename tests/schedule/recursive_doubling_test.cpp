@@ -11,7 +11,8 @@ namespace {
 TEST(RecursiveDoubling, ReducesEveryElementOnceForAnyNumberOfRanks) {
   for (int world = 1; world <= 17; ++world) {
     for (const Elements elements : {0, 1, 5}) {
-      const auto plans = plans_of(world, [&](int rank) { return recursive_doubling_all_reduce(rank, world, elements); });
+      const auto plans =
+          plans_of(world, [&](int rank) { return recursive_doubling_all_reduce(rank, world, elements); });
       ASSERT_EQ(validate(plans, all_reduce_promise(world)), "") << "p=" << world << " n=" << elements;
       ASSERT_EQ(sent_by_all(plans), recursive_doubling_total(elements, world)) << "p=" << world;
     }

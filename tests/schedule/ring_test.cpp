@@ -27,10 +27,14 @@ template <class Check>
 void for_every_shape(Check check) {
   for (const Collective& collective : kCollectives) {
     for (int world = 1; world <= 17; ++world) {
-      for (const Elements elements : {Elements{0}, Elements{1}, Elements{world - 1}, Elements{world}, Elements{world + 1}, Elements{2 * world - 1}, Elements{40}}) {
+      for (const Elements elements : {Elements{0}, Elements{1}, Elements{world - 1}, Elements{world},
+                                      Elements{world + 1}, Elements{2 * world - 1}, Elements{40}}) {
         for (const Elements segment : {1, 3, 64}) {
-          const auto plans = plans_of(world, [&](int rank) { return collective.generate({rank, world, elements, segment, 2}); });
-          SCOPED_TRACE(::testing::Message() << collective.name << " p=" << world << " n=" << elements << " segment=" << segment);
+          const auto plans = plans_of(world, [&](int rank) {
+            return collective.generate({rank, world, elements, segment, 2});
+          });
+          SCOPED_TRACE(::testing::Message()
+                       << collective.name << " p=" << world << " n=" << elements << " segment=" << segment);
           check(collective, world, elements, plans);
         }
       }
@@ -69,7 +73,8 @@ TEST(RingPlan, AllReduceIsReduceScatterFollowedByAllGather) {
 
 TEST(RingPlan, HasTwoMessagesPerNeighbourAndStepWithoutSegments) {
   const Plan plan = ring_all_reduce({0, 4, 400, 100, 1});
-  const auto sends = std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.action == Action::send; });
+  const auto sends =
+      std::count_if(plan.steps.begin(), plan.steps.end(), [](const Step& s) { return s.action == Action::send; });
   EXPECT_EQ(sends, ring_all_reduce_steps(4));
   EXPECT_EQ(plan.scratch, 100);
 }

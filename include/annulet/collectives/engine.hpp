@@ -23,8 +23,8 @@ std::string_view to_text(Driver driver);
 
 struct EngineOptions {
   Driver driver = Driver::polling;
-  Seconds deadline{300};   // longest time in which nothing moves while somebody waits
-  int active = 3;          // operations stepped at once; later ones queue
+  Seconds deadline{300};  // longest time in which nothing moves while somebody waits
+  int active = 3;         // operations stepped at once; later ones queue
 };
 
 // Index of a declared operation.

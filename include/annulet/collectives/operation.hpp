@@ -1,6 +1,7 @@
 #pragma once
 // One rank's run of a plan: a small object that is stepped and never blocks. A step is posted (send, receive) or done
-// (combine, copy) once all that it waits for has finished; sends are posted in plan order, receives too, a few at a time.
+// (combine, copy) once all that it waits for has finished; sends are posted in plan order, receives too, a few at a
+// time.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -24,7 +25,7 @@ struct OperationSpec {
 
 // When this rank's part began and ended.
 struct Timeline {
-  Instant launched;  // handed to the engine
+  Instant launched;  // handed to the engine; with the blocking driver: when somebody waits and it may begin
   Instant started;   // first looked at by the stepping thread
   Instant finished;  // last step done
 };
@@ -66,15 +67,15 @@ class Operation {
   std::string first_unfinished(const Queue& queue, const char* text) const;
 
   OperationSpec spec_;
-  std::vector<std::int32_t> prerequisites_;        // [step]: how many steps it waits for
-  std::vector<std::int32_t> first_dependent_;      // [step + 1]: slice of dependents_
+  std::vector<std::int32_t> prerequisites_;    // [step]: how many steps it waits for
+  std::vector<std::int32_t> first_dependent_;  // [step + 1]: slice of dependents_
   std::vector<schedule::StepId> dependents_;
   Queue sends_, receives_;
 
   std::span<std::byte> scratch_;
-  std::vector<std::int32_t> waiting_;              // [step]: unmet prerequisites of this run
+  std::vector<std::int32_t> waiting_;  // [step]: unmet prerequisites of this run
   std::vector<bool> finished_;
-  std::vector<schedule::StepId> computable_;       // combines and copies whose inputs are there
+  std::vector<schedule::StepId> computable_;  // combines and copies whose inputs are there
   std::size_t next_computable_ = 0;
   std::size_t remaining_ = 0;
   std::uint64_t token_base_ = 0;

@@ -43,8 +43,8 @@ std::optional<LauncherCount> launcher_count();
 // The exit code that MPI_Abort is given: 1..125, since 0 and multiples of 256 would read as success.
 int abort_code(int code);
 
-// Ends the whole job: prints `reason` once to stderr (silent if empty), then MPI_Abort; if that does not end the process
-// within two seconds, the process ends itself. Calls no collective. Works without MPI too.
+// Ends the whole job: prints `reason` once to stderr (silent if empty), then MPI_Abort; if that does not end the
+// process within two seconds, the process ends itself. Calls no collective. Works without MPI too.
 [[noreturn]] void abort_job(int code, std::string_view reason);
 
 }  // namespace annulet::comm

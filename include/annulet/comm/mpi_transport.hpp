@@ -15,6 +15,7 @@ struct MpiTransportOptions {
   int most_tags = std::numeric_limits<int>::max();            // tags used at most, below MPI_TAG_UB in any case
 };
 
-std::unique_ptr<Transport> make_mpi_transport(const Communicator& communicator, const MpiTransportOptions& options = {});
+std::unique_ptr<Transport> make_mpi_transport(const Communicator& communicator,
+                                              const MpiTransportOptions& options = {});
 
 }  // namespace annulet::comm

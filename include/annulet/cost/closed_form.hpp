@@ -2,7 +2,8 @@
 // Closed forms of the collectives' times in the alpha-beta model, for p ranks and a vector of M bytes:
 //   ring reduce-scatter = all-gather = (p-1) alpha + (p-1)/p M beta
 //   ring all-reduce                  = 2 (p-1) alpha + 2 (p-1)/p M beta        (Patarasuk & Yuan 2009)
-//   recursive doubling all-reduce    = steps (alpha + M beta), at most a step less where q < p <= 3q/2, q = 2^floor(log2 p)
+//   recursive doubling all-reduce    = steps (alpha + M beta), at most a step less where q < p <= 3q/2, q =
+//   2^floor(log2 p)
 // Messages of one segment per chunk, no gap and no cost of adding: the simulation's answer there.
 #include "annulet/cost/link.hpp"
 

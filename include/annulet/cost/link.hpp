@@ -13,11 +13,11 @@ using SecondsPerByte = Quantity<struct SecondsPerByteTag, double>;
 constexpr Seconds operator*(SecondsPerByte pace, Bytes bytes) { return Seconds(pace.value() * bytes.as_double()); }
 
 struct Link {
-  Seconds alpha{0};        // latency
-  Seconds gap{0};          // g, per message
-  SecondsPerByte beta{0};  // 1 / bandwidth
-  SecondsPerByte gamma{0}; // per byte reduced
-  std::string source;      // "calibrated: ring traffic, 4 ranks", "emulated", a file
+  Seconds alpha{0};         // latency
+  Seconds gap{0};           // g, per message
+  SecondsPerByte beta{0};   // 1 / bandwidth
+  SecondsPerByte gamma{0};  // per byte reduced
+  std::string source;       // "calibrated: ring traffic, 4 ranks", "emulated", a file
 
   Seconds port_time(Bytes bytes) const { return gap + beta * bytes; }
 };

@@ -17,16 +17,16 @@ namespace annulet::cost {
 struct Collective {
   std::vector<const schedule::Plan*> plans;  // [rank]
   Bytes element{4};
-  std::vector<Seconds> launched;             // [rank], any common origin
+  std::vector<Seconds> launched;  // [rank], any common origin
 };
 
 struct SimulationOptions {
   int active = 3;
 };
 
-// When each collective ends on each rank, [collective, rank], in the origin of `launched`. Every collective has the same
-// number of ranks; a rank launches them in the order given (a later one that is launched earlier still queues behind).
-// Throws ContractError if the plans do not fit together.
+// When each collective ends on each rank, [collective, rank], in the origin of `launched`. Every collective has the
+// same number of ranks; a rank launches them in the order given (a later one that is launched earlier still queues
+// behind). Throws ContractError if the plans do not fit together.
 std::vector<std::vector<Seconds>> simulate(std::span<const Collective> collectives, const Link& link,
                                            const SimulationOptions& options = {});
 

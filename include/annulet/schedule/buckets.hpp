@@ -10,8 +10,8 @@
 namespace annulet::schedule {
 
 struct Bucket {
-  Interval elements;          // of the flat gradient buffer
-  std::size_t first_tensor;   // tensors [first_tensor, end_tensor) of the layout
+  Interval elements;         // of the flat gradient buffer
+  std::size_t first_tensor;  // tensors [first_tensor, end_tensor) of the layout
   std::size_t end_tensor;
 };
 

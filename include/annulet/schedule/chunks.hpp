@@ -18,7 +18,8 @@ struct Interval {
 
 // Chunk `index` of `parts`. All arguments as above; index in [0, parts).
 inline Interval chunk(Elements n, int parts, int index, Elements granule = 1) {
-  ANNULET_EXPECTS(n >= 0 && parts > 0 && granule > 0 && index >= 0 && index < parts, "a chunk is one of `parts` slices");
+  ANNULET_EXPECTS(n >= 0 && parts > 0 && granule > 0 && index >= 0 && index < parts,
+                  "a chunk is one of `parts` slices");
   const Elements granules = (n + granule - 1) / granule;
   const auto cut = [&](int i) {
     const Elements whole = granules / parts, rest = granules % parts;

@@ -1,7 +1,7 @@
 #pragma once
 // A plan: one rank's part of a collective as plain data, decided before anything is sent. No MPI, no clock.
-// Steps wait for earlier steps (`after`); among themselves sends are posted in plan order, and so are receives, which is
-// what MPI's matching needs. The executor runs a plan, cost prices and simulates it, the validator proves it,
+// Steps wait for earlier steps (`after`); among themselves sends are posted in plan order, and so are receives, which
+// is what MPI's matching needs. The executor runs a plan, cost prices and simulates it, the validator proves it,
 // reports count its bytes, and `annulet ring` draws it: all read this one structure.
 #include <cstdint>
 #include <initializer_list>
@@ -34,9 +34,9 @@ constexpr StepId kNoStep = -1;
 
 struct Step {
   Action action;
-  int peer;     // send, receive: the other rank; otherwise -1
-  Region from;  // send, combine, copy
-  Region to;    // receive, combine, copy
+  int peer;                             // send, receive: the other rank; otherwise -1
+  Region from;                          // send, combine, copy
+  Region to;                            // receive, combine, copy
   std::int32_t first_edge, edge_count;  // its slice of Plan::edges
 
   Elements count() const { return action == Action::send ? from.interval.count : to.interval.count; }
@@ -51,7 +51,8 @@ struct Plan {
   std::vector<StepId> edges;
 
   std::span<const StepId> after(const Step& step) const {
-    return std::span(edges).subspan(static_cast<std::size_t>(step.first_edge), static_cast<std::size_t>(step.edge_count));
+    return std::span(edges).subspan(static_cast<std::size_t>(step.first_edge),
+                                    static_cast<std::size_t>(step.edge_count));
   }
 };
 

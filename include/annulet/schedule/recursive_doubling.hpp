@@ -1,8 +1,8 @@
 #pragma once
-// All-reduce of small vectors by recursive doubling: in round i ranks that differ in bit i exchange whole vectors and add.
-// The engine's control all-reduce. With q = the largest power of two <= p, the first 2(p-q) ranks fold in pairs before and
-// unfold after. Steps: log2 q, plus 2 where p is no power of two. Elements sent over all ranks: (q log2 q + 2(p-q)) n.
-// Both partners add the same two operands, so a commutative reduction has the same bits on every rank.
+// All-reduce of small vectors by recursive doubling: in round i ranks that differ in bit i exchange whole vectors and
+// add. The engine's control all-reduce. With q = the largest power of two <= p, the first 2(p-q) ranks fold in pairs
+// before and unfold after. Steps: log2 q, plus 2 where p is no power of two. Elements sent over all ranks: (q log2 q +
+// 2(p-q)) n. Both partners add the same two operands, so a commutative reduction has the same bits on every rank.
 #include "annulet/schedule/plan.hpp"
 
 namespace annulet::schedule {

@@ -1,15 +1,16 @@
 #pragma once
 // The ring (Patarasuk & Yuan 2009). Ranks sit in a circle and send to the right only:
 //
-//        chunk travelling ->            reduce-scatter, step k of p-1: rank r sends chunk r-k-1, adds what comes to r-k-2
-//      0 ──▶ 1 ──▶ 2 ──▶ 3              all-gather,     step k of p-1: rank r sends chunk r-k, keeps what comes as r-k-1
-//      ▲                 │              (chunk numbers mod p)
-//      └─────────────────┘              all-reduce = the first, then the second: 2(p-1) steps
+//        chunk travelling ->            reduce-scatter, step k of p-1: rank r sends chunk r-k-1, adds what comes to
+//        r-k-2
+//      0 ──▶ 1 ──▶ 2 ──▶ 3              all-gather,     step k of p-1: rank r sends chunk r-k, keeps what comes as
+//      r-k-1 ▲                 │              (chunk numbers mod p) └─────────────────┘              all-reduce = the
+//      first, then the second: 2(p-1) steps
 //
-// After the reduce-scatter rank r owns the finished sum of chunk r. A chunk travels in segments: one is forwarded as soon
-// as it is reduced, so that sending, receiving and adding overlap (pipelining); with segment >= n / p there is one message
-// per step. Bytes of rank r for n elements: reduce-scatter n - |chunk r|, all-gather n - |chunk r+1|; over all ranks
-// (p-1) n each, the least any algorithm can send.
+// After the reduce-scatter rank r owns the finished sum of chunk r. A chunk travels in segments: one is forwarded as
+// soon as it is reduced, so that sending, receiving and adding overlap (pipelining); with segment >= n / p there is one
+// message per step. Bytes of rank r for n elements: reduce-scatter n - |chunk r|, all-gather n - |chunk r+1|; over all
+// ranks (p-1) n each, the least any algorithm can send.
 #include "annulet/schedule/plan.hpp"
 
 namespace annulet::schedule {

@@ -1,0 +1,65 @@
+#pragma once
+// What a trainer needs of a model: its layout, a forward pass that keeps activations, a backward pass that says when
+// each gradient is final. A model owns activations for up to `capacity` samples and nothing else; weights and gradients
+// are the caller's flat buffers. After construction no call allocates.
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "annulet/base/units.hpp"
+#include "annulet/nn/layout.hpp"
+
+namespace annulet::nn {
+
+// Samples of one forward pass. Classification has `labels`, regression has `values`; the other is empty.
+template <class T>
+struct Batch {
+  Elements samples = 0;                    // B; 0 is allowed and does nothing
+  std::span<const T> features;             // [B, features]
+  std::span<const std::int32_t> labels{};  // [B]
+  std::span<const T> values{};             // [B, outputs]
+  std::uint64_t first_draw = 0;            // place of row 0 in the stream of all samples drawn so far (keys dropout)
+};
+
+// Sums over the samples of a batch, so that ranks can be added up exactly.
+struct LossSums {
+  double loss = 0;       // sum over samples (cross-entropy; squared error averaged over a sample's outputs)
+  Elements correct = 0;  // samples whose largest output is the label; 0 for regression
+  Elements samples = 0;
+};
+
+enum class Mode { train, evaluate };       // evaluate: dropout passes its input through
+enum class Accumulate { overwrite, add };  // what backward does with the gradient buffer
+
+// Told while a pass runs. Implemented by the overlap scheduler; the default does nothing.
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  virtual void gradient_ready(std::size_t tensor) { (void)tensor; }  // layout().tensors()[tensor] is final
+  virtual void pulse() {}  // called every fraction of a millisecond of work: let communication move
+};
+
+template <class T>
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual const Layout& layout() const = 0;
+  virtual std::string describe() const = 0;  // one line: "mlp 784-256-10 relu, 203,530 parameters"
+
+  // Outputs and loss of a batch; keeps what backward needs.
+  virtual LossSums forward(const Batch<T>& batch, std::span<const T> weights, Mode mode, Progress& progress) = 0;
+
+  // Gradients of (sum of losses of the last forward's batch) x `scale`; the caller passes 1 / global sample count.
+  // Calls progress.gradient_ready once per tensor, in layout order, also for an empty batch (whose gradients are zero).
+  virtual void backward(const Batch<T>& batch, std::span<const T> weights, std::span<T> gradients, double scale,
+                        Accumulate accumulate, Progress& progress) = 0;
+
+  // Outputs of the last forward pass, [B, outputs].
+  virtual std::span<const T> outputs() const = 0;
+
+  // Operations of forward and backward for `samples` samples: products only, 2 per multiply-add (PaLM, app. B).
+  virtual Flops flops(Elements samples) const = 0;
+};
+
+}  // namespace annulet::nn

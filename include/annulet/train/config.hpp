@@ -1,0 +1,120 @@
+#pragma once
+// Everything that decides a run, as typed values with their defaults. for_each_option lists the options once, with name
+// and meaning: the command line, the configuration file, its resolved copy in the run folder and the help all read it.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "annulet/base/units.hpp"
+#include "annulet/nn/mlp.hpp"
+#include "annulet/nn/optimizer.hpp"
+#include "annulet/parallel/gradient_sync.hpp"
+
+namespace annulet::train {
+
+struct Config {
+  long steps = -1;
+  long epochs = 1;
+  Elements batch = 64;
+  Elements accumulate = 1;
+  std::uint64_t seed = 1;
+  std::string type = "float";
+  std::string init;
+  long evaluate_every = 0;
+
+  std::string model = "mlp";
+  std::vector<Elements> widths{784, 256, 10};
+  std::string activation = "relu";
+  std::string loss = "cross_entropy";
+  double dropout = 0;
+
+  std::string data = "idx";
+  std::string images, labels, test_images, test_labels;
+  Elements classes = 0;
+  double mean = 0, deviation = 1;
+  bool shuffle = true;
+  Elements samples = 4096, test_samples = 0;
+
+  std::string optimizer = "sgd";
+  double lr = 0.1, momentum = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0, clip = 0;
+  bool nesterov = false;
+  std::string decay_on = "all";
+  std::string schedule = "constant";
+  long warmup = 0;
+  double final_lr = 0;
+
+  std::string driver = "auto";
+  Bytes bucket{4 << 20}, first_bucket{1 << 20}, segment{256 << 10};
+  int slots = 0;
+  std::string emulate;
+  Seconds deadline{300};
+  std::string inject;
+};
+
+// Calls visit(name, member, meaning) for every option, in the order in which they are shown.
+template <class ConfigType, class Visitor>
+void for_each_option(ConfigType& c, Visitor visit) {
+  visit("steps", c.steps, "optimiser steps; -1: as many as the epochs have; 0: only evaluate");
+  visit("epochs", c.epochs, "passes over the training data, where steps is -1");
+  visit("batch", c.batch, "samples of a step over all ranks (the global batch)");
+  visit("accumulate", c.accumulate, "micro-batches a rank adds up before it communicates once");
+  visit("seed", c.seed, "of initial weights, sample order and dropout");
+  visit("type", c.type, "what is computed in: float or double");
+  visit("init", c.init, "a safetensors file to start from instead of the seed");
+  visit("evaluate-every", c.evaluate_every, "steps between evaluations; 0: after every epoch; the last step always");
+
+  visit("model.kind", c.model, "mlp");
+  visit("model.widths", c.widths, "inputs, hidden layers, outputs");
+  visit("model.activation", c.activation, "relu, gelu, gelu_tanh or tanh");
+  visit("model.loss", c.loss, "cross_entropy or mse (mean over all elements)");
+  visit("model.dropout", c.dropout, "share of activations set to 0 while training, in [0, 1)");
+
+  visit("data.kind", c.data, "idx (files as MNIST has them, plain or gzip) or synthetic");
+  visit("data.images", c.images, "training features: IDX, any rank; bytes are divided by 255");
+  visit("data.labels", c.labels, "training labels: IDX of integers (classes) or reals (regression)");
+  visit("data.test-images", c.test_images, "features to evaluate on; empty: no evaluation");
+  visit("data.test-labels", c.test_labels, "labels to evaluate on");
+  visit("data.classes", c.classes, "number of classes; 0: the model's outputs");
+  visit("data.mean", c.mean, "subtracted from every feature");
+  visit("data.deviation", c.deviation, "every feature is divided by it");
+  visit("data.shuffle", c.shuffle, "a new order each epoch, the same for any number of ranks");
+  visit("data.samples", c.samples, "synthetic: training samples");
+  visit("data.test-samples", c.test_samples, "synthetic: samples to evaluate on");
+
+  visit("optimizer.kind", c.optimizer, "sgd, adam or adamw");
+  visit("optimizer.lr", c.lr, "learning rate (its peak, with a schedule)");
+  visit("optimizer.momentum", c.momentum, "sgd");
+  visit("optimizer.nesterov", c.nesterov, "sgd: look ahead along the momentum");
+  visit("optimizer.beta1", c.beta1, "adam, adamw");
+  visit("optimizer.beta2", c.beta2, "adam, adamw");
+  visit("optimizer.epsilon", c.epsilon, "adam, adamw");
+  visit("optimizer.decay", c.decay, "weight decay: added to the gradient (sgd, adam) or decoupled (adamw)");
+  visit("optimizer.decay-on", c.decay_on, "all, or matrices: tensors of two or more dimensions");
+  visit("optimizer.clip", c.clip, "largest norm of the summed gradient; 0: no clipping");
+  visit("optimizer.schedule", c.schedule, "constant, or cosine from the peak to final-lr at the last step");
+  visit("optimizer.warmup", c.warmup, "steps of linear warm-up");
+  visit("optimizer.final-lr", c.final_lr, "cosine: learning rate of the last step");
+
+  visit("driver", c.driver, "who moves communication: blocking, polling, thread or auto");
+  visit("bucket", c.bucket, "most bytes of gradients reduced together");
+  visit("first-bucket", c.first_bucket, "the same for the first bucket, so that communication starts early");
+  visit("segment", c.segment, "most bytes in one message");
+  visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
+  visit("emulate", c.emulate, "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
+  visit("deadline", c.deadline, "longest time to wait for a rank that does not move");
+  visit("inject", c.inject, "for tests: throw, nan, slow or stop, as nan:rank=1,step=3");
+}
+
+// The typed parts. Each throws InputError naming the option, the value and what there is.
+nn::MlpOptions mlp_options(const Config& config);
+nn::OptimizerOptions optimizer_options(const Config& config);
+nn::Schedule schedule(const Config& config, long total_steps);
+parallel::SyncOptions sync_options(const Config& config);
+
+// Checks what can be checked before anything is read or measured. Throws InputError.
+void validate(const Config& config);
+
+// The configuration file that gives this run again.
+std::string to_toml(const Config& config);
+
+}  // namespace annulet::train

@@ -1,0 +1,111 @@
+#pragma once
+// What a run says about itself, as plain data; report writes it in several forms. A value that is not known is empty.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "annulet/cost/link.hpp"
+
+namespace annulet::train {
+
+// Where the time of a step went on rank 0. total also covers what lies between.
+struct StepSeconds {
+  Seconds data{0};  // gathering the samples
+  Seconds forward{0};
+  Seconds backward{0};
+  Seconds exposed{0};    // communication that the step waited for: buckets after backward, the control record
+  Seconds optimizer{0};  // norm, clipping, update
+  Seconds total{0};
+};
+
+struct StepRecord {
+  long step = 0;    // 0, 1, ...
+  double loss = 0;  // mean over the global batch, before this step's update
+  double learning_rate = 0;
+  double gradient_norm = 0;  // before clipping
+  Elements samples = 0;      // of the global batch
+  StepSeconds seconds;
+  Bytes payload{0};  // gradients that rank 0 originates
+  Bytes wire{0};     // gradient bytes that rank 0 sent
+};
+
+struct Evaluation {
+  double loss = 0;                 // mean over all test samples
+  std::optional<double> accuracy;  // classification
+  Elements samples = 0;
+};
+
+// One bucket of one sampled step on rank 0, times relative to the step's beginning.
+struct BucketRecord {
+  long step = 0;
+  std::size_t bucket = 0;
+  Bytes bytes{0};                      // payload
+  Bytes wire{0};                       // what rank 0 sends of it
+  Seconds ready{0}, start{0}, end{0};  // gradients final; handed to the engine; summed
+  Seconds measured{0};                 // end - start
+  Seconds predicted{0};                // the same by event simulation from all ranks' measured starts
+  Seconds waiting{0};                  // until the last rank had started this bucket
+  Seconds transfer{0};                 // the rest
+};
+
+// The communication of one sampled step on rank 0.
+struct StepCommunication {
+  Seconds measured{0};   // union of the buckets' intervals [start, end]
+  Seconds predicted{0};  // the same of the simulated intervals
+  Seconds skew{0};       // part of the exposed time in which a rank had not started its last bucket
+};
+
+// Known before the first step.
+struct RunInfo {
+  std::string model;  // its one-line description
+  Elements parameters = 0;
+  int ranks = 1, nodes = 1;
+  std::string driver, driver_reason;
+  std::string algorithm;  // "ring, segments of 262.1 kB"
+  std::vector<Bytes> buckets;
+  cost::Link link;
+  std::optional<double> calibration_residual;  // median, relative
+  long steps = 0;
+  Elements train_samples = 0, test_samples = 0;
+  std::string mpi, thread_level;
+  std::vector<std::string> warnings;
+};
+
+struct Summary {
+  std::uint64_t seed = 0;
+  int ranks = 1;
+  std::string driver, algorithm;
+  Elements parameters = 0;
+  long steps = 0;
+  Elements global_batch = 0;
+  Bytes bucket_bytes{0};
+  std::optional<double> train_loss;      // of the last step
+  std::optional<Evaluation> evaluation;  // the last one
+  std::optional<Seconds> median_step;    // slowest rank's, first five steps left out
+  std::optional<double> samples_per_second;
+  std::optional<Seconds> median_exposed, median_skew;
+  std::optional<double> hidden_fraction;                             // 1 - exposed / measured
+  Bytes wire_per_step{0}, planned_wire_per_step{0};                  // over all ranks; gradients and weights
+  std::vector<Bytes> wire_by_rank;                                   // per step
+  Bytes control_per_step{0};                                         // over all ranks
+  std::optional<Seconds> all_reduce_measured, all_reduce_predicted;  // medians of sampled steps
+  Flops flops_per_step;                                              // forward and backward of the global batch
+  FlopRate peak, gemm;        // FMA loop and large product, over the distinct cores in use
+  std::optional<double> mfu;  // flops / (median step x peak)
+  Bytes peak_rss{0};          // largest over ranks
+  cost::Link link;
+  std::vector<StepCommunication> communication;  // of the sampled steps, the first five left out
+};
+
+// Told by the trainer on rank 0, in this order; the others are told nothing.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void begin(const RunInfo&) {}
+  virtual void step(const StepRecord&) {}
+  virtual void evaluated(long, const Evaluation&) {}
+  virtual void end(const Summary&, const std::vector<BucketRecord>&, const std::vector<StepRecord>&) {}
+};
+
+}  // namespace annulet::train

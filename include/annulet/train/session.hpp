@@ -1,0 +1,22 @@
+#pragma once
+// A whole run: read the data, look at the machine, train, evaluate, and account for every byte. Collective over the
+// communicator. Failures that concern all ranks end as AgreedError on all of them, with nothing under way.
+#include <filesystem>
+#include <optional>
+
+#include "annulet/comm/environment.hpp"
+#include "annulet/train/config.hpp"
+#include "annulet/train/records.hpp"
+
+namespace annulet::train {
+
+struct SessionOptions {
+  std::filesystem::path weights;      // where rank 0 writes the weights at the end; empty: nowhere
+  std::optional<cost::Link> machine;  // the link to predict with, instead of a calibration at the start
+};
+
+// `observer` is told of the run on rank 0 only. Returns the summary there; elsewhere it is incomplete.
+Summary run_session(const Config& config, const comm::Environment& environment, const SessionOptions& options,
+                    Observer& observer);
+
+}  // namespace annulet::train

@@ -1,0 +1,77 @@
+#pragma once
+// One training step and one evaluation, on one rank of a data-parallel world: the full model, this rank's slice of the
+// global batch, gradients summed while backward runs, the same update everywhere.
+// After the first step nothing is allocated.
+#include <memory>
+#include <vector>
+
+#include "annulet/base/aligned.hpp"
+#include "annulet/data/dataset.hpp"
+#include "annulet/data/sampler.hpp"
+#include "annulet/parallel/control.hpp"
+#include "annulet/parallel/gradient_sync.hpp"
+#include "annulet/train/config.hpp"
+#include "annulet/train/inject.hpp"
+#include "annulet/train/records.hpp"
+
+namespace annulet::train {
+
+// How many optimiser steps a configuration makes on so many samples.
+long total_steps(const Config& config, Elements train_samples);
+
+template <class T>
+class Trainer {
+ public:
+  // `engine` has not launched anything yet; engine and data outlive the trainer. `test` may be null.
+  // Throws InputError where data and model do not fit together.
+  Trainer(const Config& config, collectives::Engine& engine, const data::Dataset& train, const data::Dataset* test);
+
+  // The next optimiser step. Throws AgreedError on every rank if any rank's loss or gradients are not finite, RunError
+  // if the bytes on the wire are not those of the plan.
+  StepRecord step();
+
+  // Every test sample once, over all ranks. Needs a test set.
+  Evaluation evaluate();
+
+  const nn::Model<T>& model() const { return *model_; }
+  const nn::Layout& layout() const { return model_->layout(); }
+  std::span<T> weights() { return weights_; }
+  const parallel::GradientSync<T>& sync() const { return *sync_; }
+
+  // Of the last step: when it and its backward pass began and ended, and the control bytes it sent.
+  Instant step_began() const { return step_began_; }
+  Instant backward_ended() const { return backward_ended_; }
+  Bytes control_bytes() const { return control_bytes_; }
+
+ private:
+  data::Slice next_slice();
+  nn::Batch<T> gather(const data::Dataset& data, const data::Slice& slice);
+  nn::LossSums forward_backward(const data::Slice& slice, bool spoil, StepSeconds& seconds);
+  parallel::ControlRecord record_of(const nn::LossSums& sums) const;
+  void require_finite(const parallel::ControlRecord& agreed) const;
+  void update(double norm, double learning_rate);
+  void account(StepRecord& record);
+
+  Config config_;
+  collectives::Engine& engine_;
+  const data::Dataset& train_;
+  const data::Dataset* test_;
+  long number_ = 0;  // of the next step
+  Injection injection_;
+  Elements capacity_;
+  std::unique_ptr<nn::Model<T>> model_;
+  AlignedVector<T> weights_, gradients_;
+  std::unique_ptr<nn::Optimizer<T>> optimizer_;
+  nn::Schedule schedule_;
+  data::Sampler sampler_;
+  std::unique_ptr<parallel::GradientSync<T>> sync_;
+  std::unique_ptr<parallel::Control> control_;
+
+  AlignedVector<T> features_, values_;  // of the micro-batch being worked on
+  std::vector<std::int32_t> labels_;
+  Instant step_began_{}, backward_ended_{};
+  comm::Traffic traffic_;  // at the end of the last step or evaluation
+  Bytes control_bytes_{0};
+};
+
+}  // namespace annulet::train

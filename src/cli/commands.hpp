@@ -1,0 +1,16 @@
+#pragma once
+// One function per subcommand; each returns the exit code. `arguments` are those after the subcommand's name.
+#include <string>
+#include <vector>
+
+namespace annulet::cli {
+
+using Arguments = std::vector<std::string>;
+
+int train(const Arguments& arguments);
+
+// Prints on the launcher's first process only, so that N ranks say a thing once.
+void print_once(const std::string& text);
+void print_error_once(const std::string& text);
+
+}  // namespace annulet::cli

@@ -1,0 +1,117 @@
+#include "config_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "annulet/base/error.hpp"
+
+namespace annulet::cli {
+namespace {
+
+// Sections become part of the name, underscores dashes; unknown names are refused with the file's name.
+class SectionedToml final : public CLI::ConfigBase {
+ public:
+  explicit SectionedToml(const CLI::App& app) : app_(app) {}
+
+  std::vector<CLI::ConfigItem> from_config(std::istream& input) const override {
+    std::vector<CLI::ConfigItem> flat;
+    for (CLI::ConfigItem& item : CLI::ConfigBase::from_config(input)) {
+      if (item.name == "++" || item.name == "--") continue;  // where CLI11 enters and leaves a section
+      std::string name;
+      for (const std::string& parent : item.parents) name += parent + '.';
+      name += item.name;
+      std::replace(name.begin(), name.end(), '_', '-');
+      if (app_.get_option_no_throw("--" + name) == nullptr) refuse(name);
+      item.name = name;
+      item.parents.clear();
+      flat.push_back(std::move(item));
+    }
+    return flat;
+  }
+
+ private:
+  [[noreturn]] void refuse(const std::string& name) const {
+    throw InputError({fmt::format("{}: unknown key '{}'", app_.get_option("--config")->as<std::string>(), name),
+                      "a misspelt key would silently leave the default", "See annulet train --help for the names"});
+  }
+
+  const CLI::App& app_;
+};
+
+class Adder {
+ public:
+  explicit Adder(CLI::App& app) : app_(app) {}
+
+  template <class Value>
+  void operator()(const std::string& name, Value& value, const char* meaning) const {
+    add("--" + name, value, meaning)->group(group(name));
+  }
+
+ private:
+  static std::string group(const std::string& name) {
+    const std::size_t dot = name.find('.');
+    return dot == std::string::npos ? "Run" : "[" + name.substr(0, dot) + "]";
+  }
+
+  template <class Value>
+  CLI::Option* add(const std::string& flag, Value& value, const char* meaning) const {
+    return app_.add_option(flag, value, meaning)->capture_default_str();
+  }
+
+  CLI::Option* add(const std::string& flag, bool& value, const char* meaning) const {
+    return app_.add_option(flag, value, meaning)->capture_default_str()->expected(1);
+  }
+
+  CLI::Option* add(const std::string& flag, std::vector<Elements>& value, const char* meaning) const {
+    return app_.add_option(flag, value, meaning)->capture_default_str()->delimiter(',');
+  }
+
+  CLI::Option* add(const std::string& flag, Bytes& value, const char* meaning) const {
+    return add_parsed(flag, value, meaning, parse_bytes, fmt::format("{}B", value.value()), "BYTES");
+  }
+
+  CLI::Option* add(const std::string& flag, Seconds& value, const char* meaning) const {
+    return add_parsed(flag, value, meaning, parse_seconds, fmt::format("{}s", value.count()), "TIME");
+  }
+
+  template <class Value>
+  CLI::Option* add_parsed(const std::string& flag, Value& value, const char* meaning, Value (*read)(std::string_view),
+                          const std::string& shown, const char* type) const {
+    const auto store = [&value, read, flag](const std::string& text) {
+      try {
+        value = read(text);
+      } catch (const InputError& error) {
+        throw InputError({flag + ": " + error.what()});
+      }
+    };
+    return app_.add_option_function<std::string>(flag, store, meaning)->default_str(shown)->type_name(type);
+  }
+
+  CLI::App& app_;
+};
+
+}  // namespace
+
+void add_config_options(CLI::App& app, train::Config& config) {
+  app.set_config("--config", "", "a TOML file with any of these options (sections for the part before the dot)");
+  app.config_formatter(std::make_shared<SectionedToml>(app));
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  train::for_each_option(config, Adder(app));
+}
+
+Parsed parse(CLI::App& app, const std::vector<std::string>& arguments, std::string& help) {
+  try {
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    return Parsed::run;
+  } catch (const CLI::CallForHelp&) {
+    help = app.help();
+    return Parsed::help;
+  } catch (const CLI::FileError& error) {
+    throw InputError({error.what(), "", "Name an existing file with --config"});
+  } catch (const CLI::ParseError& error) {
+    throw InputError({error.what(), "", fmt::format("See {} --help", app.get_name())});
+  }
+}
+
+}  // namespace annulet::cli

@@ -1,0 +1,17 @@
+#pragma once
+// The options of a run on a CLI11 command, and its configuration files: TOML with sections, `[model] widths = ...`
+// being the option --model.widths. A key that is no option is an error.
+#include <CLI/CLI.hpp>
+
+#include "annulet/train/config.hpp"
+
+namespace annulet::cli {
+
+// Adds --config and every option of `config`, which must outlive the app. The command line wins over the file.
+void add_config_options(CLI::App& app, train::Config& config);
+
+// Parses, turning CLI11's errors into InputError; nothing if help was asked for and printed (to `help`).
+enum class Parsed { run, help };
+Parsed parse(CLI::App& app, const std::vector<std::string>& arguments, std::string& help);
+
+}  // namespace annulet::cli

@@ -1,0 +1,72 @@
+// annulet: finds the subcommand and lets it run.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "build_info.hpp"
+#include "commands.hpp"
+
+namespace annulet::cli {
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view meaning;
+  int (*run)(const Arguments&);
+};
+
+constexpr std::array kCommands{Command{"train", "train a model on all ranks of the MPI world", train}};
+
+std::string usage() {
+  std::string text =
+      "annulet: data-parallel training over MPI, measured next to what the alpha-beta model predicts\n\nUsage: annulet "
+      "COMMAND ...\n\n";
+  for (const Command& command : kCommands) text += fmt::format("  {:<10} {}\n", command.name, command.meaning);
+  return text + "\nannulet COMMAND --help explains a command; annulet --version names this build.\n";
+}
+
+bool first_process() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+    if (const char* rank = std::getenv(variable)) return std::string_view(rank) == "0";
+  }
+  return true;
+}
+
+int run(const Arguments& arguments) {
+  const std::string name = arguments.empty() ? "--help" : arguments.front();
+  if (name == "--help" || name == "-h") return print_once(usage()), 0;
+  if (name == "--version") {
+    print_once(fmt::format("annulet {} ({}, {}, {}{})\n", build::kVersion, build::kCompiler, build::kType, build::kArch,
+                           build::kBlas ? ", BLAS" : ""));
+    return 0;
+  }
+  const auto command =
+      std::find_if(kCommands.begin(), kCommands.end(), [&](const Command& c) { return c.name == name; });
+  if (command != kCommands.end()) return command->run({arguments.begin() + 1, arguments.end()});
+  print_error_once(fmt::format("annulet: '{}' is not a command. See annulet --help.", name));
+  return 2;
+}
+
+}  // namespace
+
+void print_once(const std::string& text) {
+  if (first_process()) std::fputs(text.c_str(), stdout), std::fflush(stdout);
+}
+
+void print_error_once(const std::string& text) {
+  if (first_process()) std::fprintf(stderr, "%s\n", text.c_str()), std::fflush(stderr);
+}
+
+}  // namespace annulet::cli
+
+int main(int argc, char** argv) {
+  try {
+    return annulet::cli::run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {  // before MPI was there to agree over: every process fails alike
+    annulet::cli::print_error_once(fmt::format("annulet: {}", error.what()));
+    return 2;
+  }
+}

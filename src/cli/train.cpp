@@ -1,0 +1,105 @@
+// annulet train: trains a model on all ranks of the MPI world, or alone without mpirun.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "annulet/base/error.hpp"
+#include "annulet/comm/environment.hpp"
+#include "annulet/report/console.hpp"
+#include "annulet/report/run_folder.hpp"
+#include "annulet/train/agree.hpp"
+#include "annulet/train/session.hpp"
+#include "commands.hpp"
+#include "config_options.hpp"
+#include "machine_file.hpp"
+
+namespace annulet::cli {
+namespace {
+
+struct TrainOptions {
+  train::Config config;
+  std::string out;
+  bool overwrite = false;
+  int expected_ranks = 0;
+  std::string machine;
+};
+
+// Everything that a run reports to.
+class Observers final : public train::Observer {
+ public:
+  void add(std::unique_ptr<train::Observer> observer) { observers_.push_back(std::move(observer)); }
+
+  void begin(const train::RunInfo& info) override {
+    for (auto& o : observers_) o->begin(info);
+  }
+  void step(const train::StepRecord& record) override {
+    for (auto& o : observers_) o->step(record);
+  }
+  void evaluated(long step, const train::Evaluation& evaluation) override {
+    for (auto& o : observers_) o->evaluated(step, evaluation);
+  }
+  void end(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
+           const std::vector<train::StepRecord>& steps) override {
+    for (auto& o : observers_) o->end(summary, buckets, steps);
+  }
+
+ private:
+  std::vector<std::unique_ptr<train::Observer>> observers_;
+};
+
+void add_options(CLI::App& app, TrainOptions& options) {
+  add_config_options(app, options.config);
+  app.add_option("--out", options.out, "folder for the results; without it nothing is kept")->group("Files");
+  app.add_flag("--overwrite", options.overwrite, "replace an older run in that folder")->group("Files");
+  app.add_option("--machine", options.machine, "a file with the link to predict with (default: a quick calibration)")
+      ->group("Files");
+  app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")->group("Run");
+}
+
+void run(const TrainOptions& options, const comm::Environment& environment) {
+  const comm::Communicator& world = environment.world();
+  Observers observers;
+  train::SessionOptions session;
+  train::agree_on(world, [&] {
+    train::validate(options.config);
+    if (!options.machine.empty()) session.machine = read_machine_file(options.machine);
+    if (world.rank() != 0) return;
+    if (!options.out.empty()) {
+      auto folder =
+          std::make_unique<report::RunFolder>(options.out, train::to_toml(options.config),
+                                              options.overwrite ? report::Existing::replace : report::Existing::refuse);
+      session.weights = folder->weights();
+      observers.add(std::move(folder));
+    }
+    observers.add(std::make_unique<report::Console>(report::detect_liveliness()));
+  });
+  train::run_session(options.config, environment, session, observers);
+  if (world.rank() == 0 && !options.out.empty()) print_once(fmt::format("results in {}\n", options.out));
+}
+
+}  // namespace
+
+int train(const Arguments& arguments) {
+  TrainOptions options;
+  CLI::App app("Trains a model data-parallel on all ranks of the MPI world (alone without mpirun).", "annulet train");
+  add_options(app, options);
+  std::string help;
+  if (parse(app, arguments, help) == Parsed::help) {
+    print_once(help);
+    return 0;
+  }
+  const auto expected = options.expected_ranks > 0 ? std::optional(options.expected_ranks) : std::nullopt;
+  const comm::Environment environment(expected);
+  try {
+    run(options, environment);
+    return 0;
+  } catch (const train::AgreedError& error) {  // on every rank at the same point: leave in good order
+    print_error_once(fmt::format("annulet train: {}", error.what()));
+    return 1;
+  } catch (const std::exception& error) {  // on this rank only: the others may wait for it
+    comm::abort_job(1, fmt::format("annulet train: rank {}: {}", environment.world().rank(), error.what()));
+  }
+}
+
+}  // namespace annulet::cli

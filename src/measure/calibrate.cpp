@@ -1,0 +1,112 @@
+#include "annulet/measure/calibrate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "annulet/base/aligned.hpp"
+#include "ring_probe.hpp"
+#include "sizes.hpp"
+
+namespace annulet::measure {
+namespace {
+
+constexpr std::size_t kReducedFloats = std::size_t{2} << 20;  // 8 MiB: beyond a core's own caches
+constexpr int kMostRounds = 31;                               // of a size
+constexpr int kFewestPasses = 3;
+constexpr Seconds kTick{1e-9};  // of the clock: no time is zero
+
+// One walk over `data` in segments, adding slots that were just written to as arrived messages are.
+Seconds add_once(std::span<float> data, std::span<const float> slots, std::size_t segment) {
+  const collectives::ElementType& sum = collectives::sum_of<float>();
+  const Instant start = Clock::now();
+  for (std::size_t first = 0; first + segment <= data.size(); first += segment) {
+    const auto from = std::as_bytes(slots.subspan(first % slots.size(), segment));
+    sum.combine(std::as_writable_bytes(data.subspan(first)).data(), from.data(), static_cast<Elements>(segment));
+  }
+  return Clock::now() - start;
+}
+
+// The quickest round of this size. Batches double as far as the share of time allows, since one slow round (the first
+// opens connections) says little about how many fit.
+Seconds quickest_round(RingProbe& probe, std::size_t rung, Seconds share) {
+  const Seconds end = probe.spent() + share;
+  Seconds quickest = probe.run(rung, 1);
+  int done = 1;
+  while (done < kFewestRounds || (done < kMostRounds && probe.spent() + quickest < end)) {
+    const double fitting = (end - probe.spent()) / quickest;
+    const int batch = static_cast<int>(std::clamp(fitting, 1.0, double(std::min(done, kMostRounds - done))));
+    quickest = std::min(quickest, probe.run(rung, batch));
+    done += batch;
+  }
+  return std::max(quickest, kTick);
+}
+
+// Measures size after size until all are done or the budget is spent. The same points on every rank.
+std::vector<cost::RingPoint> measure(RingProbe& probe, std::span<const Bytes> ladder, int ranks,
+                                     const CalibrationOptions& options) {
+  std::vector<cost::RingPoint> points;
+  std::optional<std::size_t> rung = 0;
+  while (rung) {
+    const int to_come = options.sizes - static_cast<int>(points.size());
+    const Seconds time = quickest_round(probe, *rung, (options.budget - probe.spent()) / to_come);
+    points.push_back({ladder[*rung], ranks, options.segment, options.slots, time});
+    rung = next_size(ladder, options.sizes, points, options.budget, options.budget - probe.spent());
+  }
+  return points;
+}
+
+// Rank 0's fit on every rank.
+void share(RingProbe& probe, Calibration& calibration) {
+  const cost::Link& link = calibration.link;
+  const auto agreed = probe.from_rank_0({link.alpha.count(), link.beta.value(), calibration.median_residual,
+                                         calibration.worst_residual, calibration.clamped ? 1.0 : 0.0});
+  calibration.link.alpha = Seconds(agreed[0]);
+  calibration.link.beta = cost::SecondsPerByte(agreed[1]);
+  calibration.median_residual = agreed[2], calibration.worst_residual = agreed[3];
+  calibration.clamped = agreed[4] > 0;
+}
+
+}  // namespace
+
+cost::SecondsPerByte reduction_pace(Elements segment, int slots, Seconds budget) {
+  ANNULET_EXPECTS(segment > 0 && slots > 0, "floats are added in segments from slots");
+  const std::size_t size = std::min(static_cast<std::size_t>(segment), kReducedFloats);
+  AlignedVector<float> data(kReducedFloats), arrived(size * static_cast<std::size_t>(slots));
+  Seconds quickest = Seconds::max();
+  const Instant start = Clock::now();
+  for (int pass = 0; pass < kFewestPasses || Clock::now() - start < budget; ++pass) {
+    quickest = std::min(quickest, add_once(data, arrived, size));
+  }
+  return cost::SecondsPerByte(quickest.count() / static_cast<double>(kReducedFloats / size * size * sizeof(float)));
+}
+
+Calibration quick_calibration(const TransportFactory& make_transport, const CalibrationOptions& options) {
+  ANNULET_EXPECTS(options.sizes >= 2, "a line needs two points");
+  const Instant start = Clock::now();
+  Calibration calibration;
+  auto transport = make_transport();
+  const int ranks = transport ? transport->world() : 1;
+  if (ranks == 1) {
+    calibration.link.source = "one rank: nothing is sent";
+    return calibration;
+  }
+  const std::vector<Bytes> ladder = size_ladder(options.smallest, options.largest, ranks);
+  RingProbe probe(std::move(transport), ladder, options);
+  calibration.points = measure(probe, ladder, ranks, options);
+  const double pace = reduction_pace(options.segment, options.slots).value();
+  calibration.link.gamma = cost::SecondsPerByte(probe.maximum(std::span(&pace, 1)).front());
+  calibration.link.source = fmt::format("calibrated: ring traffic, {} ranks", ranks);
+  if (probe.rank() == 0) {
+    const cost::LinkFit fit = cost::fit_link(calibration.points, calibration.link);
+    calibration.link = fit.link;
+    calibration.median_residual = fit.median_residual, calibration.worst_residual = fit.worst_residual;
+    calibration.clamped = fit.clamped;
+  }
+  share(probe, calibration);
+  const double took = Seconds(Clock::now() - start).count();
+  calibration.took = Seconds(probe.maximum(std::span(&took, 1)).front());
+  return calibration;
+}
+
+}  // namespace annulet::measure

@@ -1,0 +1,50 @@
+#pragma once
+// The register tile that all matrix products are made of: C = start + A B for up to kTileRows rows and kTileColumns
+// columns, written on Eigen's packets, so on SSE, AVX2, AVX-512 and NEON alike. Rows of A are broadcast from where they
+// lie, by any strides; B is packed: kTileColumns contiguous elements per step of the inner dimension.
+// Every element of C is one chain of multiply-adds over k ascending, so its bits depend on nothing around it.
+// Cost: a step takes rows x vectors multiply-adds for rows + vectors loads; 24 for 10 with 32 registers.
+#include <Eigen/Core>
+
+#include "annulet/base/units.hpp"
+
+namespace annulet::nn {
+
+template <class T>
+using Packet = typename Eigen::internal::packet_traits<T>::type;
+
+template <class T>
+inline constexpr int kLanes = Eigen::internal::unpacket_traits<Packet<T>>::size;
+
+inline constexpr int kTileRows = 6;
+inline constexpr int kTileVectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32 ? 4 : 2;
+
+template <class T>
+inline constexpr Elements kTileColumns = kTileVectors* kLanes<T>;
+
+// A (i, k) = data[i * row + k * step].
+template <class T>
+struct Factor {
+  const T* data;
+  Elements row, step;
+};
+
+// What is added up: C (i, j) of c + i * c_row + j. Nothing is added to A B where `start` is null.
+template <class T>
+struct Sum {
+  const T* start;
+  Elements start_row;  // 0: the same row for all
+  T* c;
+  Elements c_row;
+};
+
+// b [depth, kTileColumns], aligned to 64 bytes; columns from `columns` up to the next multiple of kLanes are read and
+// not used. 1 <= rows <= kTileRows, 1 <= columns <= kTileColumns.
+template <class T>
+void multiply_tile(Elements rows, Elements columns, Elements depth, const Factor<T>& a, const T* b, const Sum<T>& sum);
+
+// to [columns, rows], each row of `to_row` elements, = transpose of from [rows, columns]
+template <class T>
+void transpose(const T* from, Elements from_row, Elements rows, Elements columns, T* to, Elements to_row);
+
+}  // namespace annulet::nn

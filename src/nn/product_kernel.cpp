@@ -1,0 +1,149 @@
+#include <algorithm>
+
+#include "nn/kernel.hpp"
+#include "nn/product.hpp"
+
+namespace annulet::nn {
+namespace {
+
+constexpr Elements kPulse = 16'000'000;      // multiply-adds between two pulses
+constexpr Elements kDepth = 192;             // most of the inner dimension that a block takes: 48 KiB of packed B
+constexpr Elements kDepthGranule = 16;       // of a block's depth: whole packets to transpose
+constexpr Elements kTransposedRows = 1'020;  // rows of a product that is computed transposed: 256 KiB of it
+
+class Pulses {
+ public:
+  explicit Pulses(Progress& progress) : progress_(progress) {}
+  void worked(Elements multiply_adds) {
+    done_ += multiply_adds;
+    if (done_ < kPulse) return;
+    done_ = 0;
+    progress_.pulse();
+  }
+
+ private:
+  Progress& progress_;
+  Elements done_ = 0;
+};
+
+struct Shape {
+  Elements rows, depth, columns;
+};
+
+// Blocks of nearly equal depth: a last block of a few steps would cost as many loads and stores of C as a whole one.
+Elements block_depth(Elements depth) {
+  const Elements blocks = (depth + kDepth - 1) / kDepth, granules = blocks * kDepthGranule;
+  return blocks == 0 ? 1 : (depth + granules - 1) / granules * kDepthGranule;
+}
+
+// C [rows, columns] = first + A B, or C = C + A B for `first` = C; pack(k, depth, column, columns, to) gives a block of
+// B.
+template <class T, class Pack>
+void multiply(Shape shape, Factor<T> a, Pack pack, const T* first, Elements first_row, Matrix<T> c, Pulses& pulses) {
+  alignas(64) T panel[kDepth * kTileColumns<T>];
+  const Elements whole_depth = block_depth(shape.depth);
+  for (Elements j = 0; j < shape.columns; j += kTileColumns<T>) {
+    const Elements columns = std::min(kTileColumns<T>, shape.columns - j);
+    for (Elements k = 0; k < shape.depth; k += whole_depth) {
+      const Elements depth = std::min(whole_depth, shape.depth - k);
+      pack(k, depth, j, columns, panel);
+      const T* start = k == 0 ? first : c.data;
+      const Elements start_row = k == 0 ? first_row : c.columns;
+      for (Elements i = 0; i < shape.rows; i += kTileRows) {
+        const Elements rows = std::min<Elements>(kTileRows, shape.rows - i);
+        multiply_tile<T>(rows, columns, depth, {a.data + i * a.row + k * a.step, a.row, a.step}, panel,
+                         {start ? start + i * start_row + j : nullptr, start_row, c.row(i) + j, c.columns});
+        pulses.worked(rows * columns * depth);
+      }
+    }
+  }
+}
+
+// to = from [columns], and zeros in the rest of the last packet
+template <class T>
+void copy_padded(const T* from, Elements columns, T* to) {
+  if (columns == kTileColumns<T>) {
+    std::copy_n(from, kTileColumns<T>, to);
+  } else {
+    std::fill(std::copy_n(from, columns, to), to + (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>, T(0));
+  }
+}
+
+// Packs rows of B as they are.
+template <class T>
+auto rows_of(Matrix<const T> b) {
+  return [b](Elements k, Elements depth, Elements column, Elements columns, T* to) {
+    for (Elements r = 0; r < depth; ++r) copy_padded(b.row(k + r) + column, columns, to + r * kTileColumns<T>);
+  };
+}
+
+// Packs the transpose of m.
+template <class T>
+auto transpose_of(Matrix<const T> m) {
+  return [m](Elements k, Elements depth, Elements column, Elements columns, T* to) {
+    transpose(m.row(column) + k, m.columns, columns, depth, to, kTileColumns<T>);
+    const Elements end = (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+    for (Elements r = 0; columns < end && r < depth; ++r) {
+      std::fill(to + r * kTileColumns<T> + columns, to + r * kTileColumns<T> + end, T(0));
+    }
+  };
+}
+
+template <class T>
+Matrix<const T> rows_from(Matrix<const T> m, Elements first, Elements count) {
+  return {m.row(first), count, m.columns};
+}
+
+// z = W x^T + bias for a panel of samples; then y = z^T. W, the large one, is read where it lies, once.
+template <class T>
+void forward_transposed(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Pulses& pulses) {
+  alignas(64) T scratch[kTransposedRows * kTileColumns<T>];
+  for (Elements s = 0; s < x.rows; s += kTileColumns<T>) {
+    const Elements samples = std::min(kTileColumns<T>, x.rows - s);
+    for (Elements o = 0; o < w.rows; o += kTransposedRows) {
+      const Elements outs = std::min(kTransposedRows, w.rows - o);
+      const Matrix<T> z(scratch, outs, samples);
+      for (Elements r = 0; r < outs; ++r) std::fill_n(z.row(r), samples, bias[o + r]);
+      multiply<T>({outs, w.columns, samples}, {w.row(o), w.columns, 1}, transpose_of(rows_from(x, s, samples)), z.data,
+                  samples, z, pulses);
+      transpose<T>(z.data, samples, outs, samples, y.row(s) + o, y.columns);
+    }
+  }
+}
+
+}  // namespace
+
+void prepare_products() {}
+
+template <class T>
+void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress) {
+  Pulses pulses(progress);
+  const bool w_is_small = w.size() < x.rows * (w.rows + w.columns);
+  if (!w_is_small) return forward_transposed(x, w, bias, y, pulses);
+  multiply<T>({x.rows, x.columns, w.rows}, {x.data, x.columns, 1}, transpose_of(w), bias, 0, y, pulses);
+}
+
+template <class T>
+void multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress) {
+  Pulses pulses(progress);
+  multiply<T>({dy.rows, dy.columns, w.columns}, {dy.data, dy.columns, 1}, rows_of(w), nullptr, 0, dx, pulses);
+}
+
+template <class T>
+void multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, Accumulate accumulate, Progress& progress) {
+  Pulses pulses(progress);
+  const bool overwrite = accumulate == Accumulate::overwrite;
+  if (overwrite && x.rows == 0) std::ranges::fill(dw.elements(), T(0));
+  multiply<T>({dw.rows, x.rows, dw.columns}, {dy.data, 1, dy.columns}, rows_of(x), overwrite ? nullptr : dw.data,
+              dw.columns, dw, pulses);
+}
+
+#define ANNULET_INSTANTIATE(T)                                                                         \
+  template void multiply_forward<T>(Matrix<const T>, Matrix<const T>, const T*, Matrix<T>, Progress&); \
+  template void multiply_backward<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Progress&);          \
+  template void multiply_outer<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Accumulate, Progress&);
+ANNULET_INSTANTIATE(float)
+ANNULET_INSTANTIATE(double)
+#undef ANNULET_INSTANTIATE
+
+}  // namespace annulet::nn

@@ -1,0 +1,92 @@
+#include "annulet/report/closing_table.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "annulet/base/statistics.hpp"
+
+namespace annulet::report {
+namespace {
+
+struct Row {
+  std::string name;
+  Bytes payload{0}, wire{0};
+  std::vector<Seconds> measured, predicted;
+};
+
+std::string milliseconds(const std::optional<Seconds>& time) {
+  return time ? fmt::format("{:.3f}", time->count() * 1e3) : "-";
+}
+
+std::string print(const Row& row) {
+  const auto p50 = median(row.measured), predicted = median(row.predicted);
+  const bool known = p50 && predicted && predicted->count() > 0;
+  return fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}\n", row.name, to_text(row.payload),
+                     to_text(row.wire), milliseconds(p50), milliseconds(quantile(row.measured, 0.99)),
+                     milliseconds(predicted), known ? fmt::format("{:+.1f} %", 100 * (*p50 / *predicted - 1)) : "-");
+}
+
+std::map<std::size_t, Row> rows_of(const std::vector<train::BucketRecord>& buckets) {
+  std::map<std::size_t, Row> rows;
+  for (const train::BucketRecord& record : buckets) {
+    Row& row = rows[record.bucket];
+    row.name = fmt::format("{}", record.bucket + 1);
+    row.payload = record.bytes, row.wire = record.wire;
+    row.measured.push_back(record.measured), row.predicted.push_back(record.predicted);
+  }
+  return rows;
+}
+
+Row step_row(const std::map<std::size_t, Row>& buckets, const train::Summary& summary) {
+  Row row{"step", {}, {}, {}, {}};
+  for (const auto& [index, bucket] : buckets) row.payload += bucket.payload, row.wire += bucket.wire;
+  for (const train::StepCommunication& step : summary.communication) {
+    row.measured.push_back(step.measured), row.predicted.push_back(step.predicted);
+  }
+  return row;
+}
+
+std::string time_line(const std::vector<train::StepRecord>& steps) {
+  std::vector<Seconds> data, forward, backward, exposed, optimizer, total;
+  for (std::size_t i = steps.size() > 5 ? 5 : 0; i < steps.size(); ++i) {
+    const train::StepSeconds& s = steps[i].seconds;
+    data.push_back(s.data), forward.push_back(s.forward), backward.push_back(s.backward);
+    exposed.push_back(s.exposed), optimizer.push_back(s.optimizer), total.push_back(s.total);
+  }
+  if (total.empty()) return "no steps were made\n";
+  return fmt::format(
+      "step = forward + backward + exposed + optimiser = {} + {} + {} + {} ms (medians of rank 0; data {}, whole step "
+      "{} ms)\n",
+      milliseconds(median(forward)), milliseconds(median(backward)), milliseconds(median(exposed)),
+      milliseconds(median(optimizer)), milliseconds(median(data)), milliseconds(median(total)));
+}
+
+}  // namespace
+
+std::string closing_table(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
+                          const std::vector<train::StepRecord>& steps) {
+  std::string text;
+  if (summary.ranks > 1 && !buckets.empty()) {
+    const auto rows = rows_of(buckets);
+    text += fmt::format("\nAll-reduce of rank 0, {} sampled steps; times in ms, predicted by event simulation on\n{}\n",
+                        summary.communication.size(), cost::to_text(summary.link));
+    text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}\n", "bucket", "payload", "wire", "p50", "p99",
+                        "predicted", "residual");
+    for (const auto& [index, row] : rows) text += print(row);
+    text += print(step_row(rows, summary));
+    text += fmt::format("wire bytes per step over all ranks: {} counted = {} planned; control {}\n",
+                        summary.wire_per_step.value(), summary.planned_wire_per_step.value(),
+                        summary.control_per_step.value());
+  }
+  text += '\n' + time_line(steps);
+  if (summary.hidden_fraction)
+    text += fmt::format("hidden behind computation: {:.0f} %; ", 100 * *summary.hidden_fraction);
+  if (summary.mfu) {
+    text += fmt::format("MFU {:.1f} % of {} (FMA), large products reach {:.1f} %\n", 100 * *summary.mfu,
+                        to_text(summary.peak), 100 * (summary.gemm / summary.peak));
+  }
+  return text;
+}
+
+}  // namespace annulet::report

@@ -1,0 +1,150 @@
+#include "annulet/report/run_folder.hpp"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "annulet/base/atomic_file.hpp"
+#include "annulet/base/error.hpp"
+#include "build_info.hpp"
+
+namespace annulet::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFiles[] = {"config.toml", "steps.jsonl", "buckets.jsonl", "summary.json", "weights.safetensors"};
+
+void prepare(const std::filesystem::path& folder, Existing existing) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error || !std::filesystem::is_directory(folder)) {
+    throw InputError({fmt::format("the run folder {} cannot be made", folder.string()),
+                      error ? error.message() : "it is a file", "Choose another with --out"});
+  }
+  if (existing == Existing::refuse && !std::filesystem::is_empty(folder)) {
+    throw InputError({fmt::format("the run folder {} is not empty", folder.string()), "an older run would be lost",
+                      "Choose another with --out, or pass --overwrite"});
+  }
+  for (const char* file : kFiles) std::filesystem::remove(folder / file, error);
+}
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json seconds(const std::optional<Seconds>& value) { return value ? number(value->count()) : Json(nullptr); }
+
+Json optional(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
+
+Json link_json(const cost::Link& link) {
+  const double beta = link.beta.value();
+  return {{"alpha_seconds", link.alpha.count()},
+          {"gap_seconds", link.gap.count()},
+          {"bandwidth_bytes_per_second", beta > 0 ? Json(1 / beta) : Json(nullptr)},
+          {"reduction_seconds_per_byte", link.gamma.value()},
+          {"source", link.source}};
+}
+
+std::string build_text() {
+  return fmt::format("{}, {}, {}{}{}", build::kCompiler, build::kType, build::kArch, build::kBlas ? ", BLAS" : "",
+                     *build::kSanitize != '\0' ? fmt::format(", sanitize {}", build::kSanitize) : std::string());
+}
+
+void write_line(std::string& text, const train::BucketRecord& r) {
+  fmt::format_to(
+      std::back_inserter(text),
+      R"({{"step":{},"bucket":{},"bytes":{},"ready":{:.9f},"start":{:.9f},"end":{:.9f},)"
+      R"("measured_seconds":{:.9f},"predicted_seconds":{:.9f},"transfer_seconds":{:.9f},"waiting_seconds":{:.9f}}})"
+      "\n",
+      r.step, r.bucket, r.bytes.value(), r.ready.count(), r.start.count(), r.end.count(), r.measured.count(),
+      r.predicted.count(), r.transfer.count(), r.waiting.count());
+}
+
+}  // namespace
+
+RunFolder::RunFolder(std::filesystem::path folder, const std::string& config_toml, Existing existing)
+    : folder_(std::move(folder)), flushed_(Clock::now()) {
+  prepare(folder_, existing);
+  write_atomically(folder_ / "config.toml", config_toml);
+  const std::filesystem::path steps = folder_ / "steps.jsonl";
+  steps_.reset(std::fopen(steps.c_str(), "we"));
+  if (!steps_) throw InputError({fmt::format("{} cannot be written", steps.string()), std::strerror(errno), ""});
+}
+
+RunFolder::~RunFolder() = default;
+
+// Formatted into one buffer, so that a step allocates nothing; written out every few seconds, so that it can be
+// watched.
+void RunFolder::step(const train::StepRecord& r) {
+  line_.clear();
+  const train::StepSeconds& s = r.seconds;
+  fmt::format_to(
+      std::back_inserter(line_),
+      R"({{"step":{},"loss":{:.9g},"lr":{:.9g},"gradient_norm":{:.9g},"samples":{},"data_seconds":{:.9f},)"
+      R"("forward_seconds":{:.9f},"backward_seconds":{:.9f},"exposed_seconds":{:.9f},"optimizer_seconds":{:.9f},)"
+      R"("total_seconds":{:.9f},"payload_bytes":{},"wire_bytes":{}}})"
+      "\n",
+      r.step, r.loss, r.learning_rate, r.gradient_norm, r.samples, s.data.count(), s.forward.count(),
+      s.backward.count(), s.exposed.count(), s.optimizer.count(), s.total.count(), r.payload.value(), r.wire.value());
+  if (std::fwrite(line_.data(), 1, line_.size(), steps_.get()) != line_.size()) write_out();
+  if (Clock::now() - flushed_ > Seconds(2)) write_out();
+}
+
+void RunFolder::write_out() {
+  flushed_ = Clock::now();
+  if (std::fflush(steps_.get()) == 0 && std::ferror(steps_.get()) == 0) return;
+  throw RunError({fmt::format("{} cannot be written", (folder_ / "steps.jsonl").string()), std::strerror(errno),
+                  "Make room, or choose another folder with --out"});
+}
+
+void RunFolder::end(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
+                    const std::vector<train::StepRecord>&) {
+  write_out();
+  std::string lines;
+  for (const train::BucketRecord& record : buckets) write_line(lines, record);
+  write_atomically(folder_ / "buckets.jsonl", lines);
+  write_atomically(folder_ / "summary.json", summary_json(summary) + "\n");
+}
+
+std::string summary_json(const train::Summary& s) {
+  Json wire = Json::array();
+  for (const Bytes bytes : s.wire_by_rank) wire.push_back(bytes.value());
+  const auto& evaluation = s.evaluation;
+  const Json json{
+      {"version", build::kVersion},
+      {"build", build_text()},
+      {"seed", s.seed},
+      {"ranks", s.ranks},
+      {"driver", s.driver},
+      {"algorithm", s.algorithm},
+      {"parameters", s.parameters},
+      {"steps", s.steps},
+      {"global_batch", s.global_batch},
+      {"bucket_bytes", s.bucket_bytes.value()},
+      {"train_loss", optional(s.train_loss)},
+      {"eval",
+       {{"loss", evaluation ? number(evaluation->loss) : Json(nullptr)},
+        {"accuracy", evaluation ? optional(evaluation->accuracy) : Json(nullptr)},
+        {"samples", evaluation ? Json(evaluation->samples) : Json(nullptr)}}},
+      {"median_step_seconds", seconds(s.median_step)},
+      {"samples_per_second", optional(s.samples_per_second)},
+      {"median_exposed_seconds", seconds(s.median_exposed)},
+      {"median_skew_seconds", seconds(s.median_skew)},
+      {"hidden_fraction", optional(s.hidden_fraction)},
+      {"wire_bytes_per_step", s.wire_per_step.value()},
+      {"planned_wire_bytes_per_step", s.planned_wire_per_step.value()},
+      {"wire_bytes_by_rank", wire},
+      {"control_bytes_per_step", s.control_per_step.value()},
+      {"all_reduce",
+       {{"measured_seconds", seconds(s.all_reduce_measured)}, {"predicted_seconds", seconds(s.all_reduce_predicted)}}},
+      {"flops_per_step", s.flops_per_step.value()},
+      {"peak_flops", s.peak.value()},
+      {"gemm_flops", s.gemm.value()},
+      {"mfu", optional(s.mfu)},
+      {"peak_rss_bytes", s.peak_rss.value()},
+      {"link", link_json(s.link)}};
+  return json.dump(2);
+}
+
+}  // namespace annulet::report

@@ -1,0 +1,146 @@
+#include "annulet/train/config.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "annulet/base/error.hpp"
+#include "annulet/comm/emulated.hpp"
+
+namespace annulet::train {
+namespace {
+
+template <class Value>
+struct Choice {
+  std::string_view name;
+  Value value;
+};
+
+template <class Value, std::size_t n>
+Value choose(std::string_view option, std::string_view wish, const std::array<Choice<Value>, n>& choices) {
+  std::string names;
+  for (const auto& choice : choices) {
+    if (choice.name == wish) return choice.value;
+    names += (names.empty() ? "" : ", ") + std::string(choice.name);
+  }
+  throw InputError({fmt::format("{} = '{}' is unknown", option, wish), "", fmt::format("Choose one of: {}", names)});
+}
+
+void require(bool holds, std::string_view option, const auto& value, std::string_view wanted) {
+  if (!holds) throw InputError({fmt::format("{} = {} is out of range", option, value), std::string(wanted), ""});
+}
+
+// Segments that fill the link: what is under way during one latency, and one being added.
+int slots_for(const Config& config) {
+  constexpr int kLocal = 2, kMost = 32;
+  if (config.emulate.empty()) return kLocal;
+  const comm::EmulatedLink link = comm::parse_emulated_link(config.emulate);
+  const double under_way = link.latency.count() * link.bandwidth.value() / config.segment.as_double();
+  return static_cast<int>(std::min<double>(kMost, kLocal + std::ceil(under_way)));
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') result += '\\';
+    result += letter;
+  }
+  return result + '"';
+}
+
+std::string toml_value(const std::string& value) { return quoted(value); }
+std::string toml_value(bool value) { return value ? "true" : "false"; }
+std::string toml_value(const std::vector<Elements>& value) { return fmt::format("[{}]", fmt::join(value, ", ")); }
+std::string toml_value(Bytes value) { return fmt::format("\"{}B\"", value.value()); }
+std::string toml_value(Seconds value) { return fmt::format("\"{}s\"", value.count()); }
+std::string toml_value(const auto& number) { return fmt::format("{}", number); }
+
+}  // namespace
+
+nn::MlpOptions mlp_options(const Config& config) {
+  using nn::Activation;
+  static constexpr std::array<Choice<Activation>, 4> activations{{{"relu", Activation::relu},
+                                                                  {"gelu", Activation::gelu},
+                                                                  {"gelu_tanh", Activation::gelu_tanh},
+                                                                  {"tanh", Activation::tanh}}};
+  static constexpr std::array<Choice<nn::Loss>, 2> losses{
+      {{"cross_entropy", nn::Loss::cross_entropy}, {"mse", nn::Loss::mse}}};
+  return {config.widths, choose("model.activation", config.activation, activations), config.dropout,
+          choose("model.loss", config.loss, losses), config.seed};
+}
+
+nn::OptimizerOptions optimizer_options(const Config& config) {
+  using Options = nn::OptimizerOptions;
+  static constexpr std::array<Choice<Options::Kind>, 3> kinds{
+      {{"sgd", Options::Kind::sgd}, {"adam", Options::Kind::adam}, {"adamw", Options::Kind::adamw}}};
+  static constexpr std::array<Choice<Options::DecayOn>, 2> groups{
+      {{"all", Options::DecayOn::all}, {"matrices", Options::DecayOn::matrices}}};
+  Options options;
+  options.kind = choose("optimizer.kind", config.optimizer, kinds);
+  options.momentum = config.momentum, options.nesterov = config.nesterov;
+  options.beta1 = config.beta1, options.beta2 = config.beta2, options.epsilon = config.epsilon;
+  options.weight_decay = config.decay;
+  options.decay_on = choose("optimizer.decay-on", config.decay_on, groups);
+  return options;
+}
+
+nn::Schedule schedule(const Config& config, long total_steps) {
+  using Kind = nn::Schedule::Kind;
+  static constexpr std::array<Choice<Kind>, 2> kinds{{{"constant", Kind::constant}, {"cosine", Kind::cosine}}};
+  return {choose("optimizer.schedule", config.schedule, kinds), config.lr, config.warmup, total_steps, config.final_lr};
+}
+
+parallel::SyncOptions sync_options(const Config& config) {
+  return {config.bucket, config.first_bucket, config.segment, config.slots > 0 ? config.slots : slots_for(config)};
+}
+
+void validate(const Config& config) {
+  static constexpr std::array<Choice<int>, 1> models{{{"mlp", 0}}};
+  static constexpr std::array<Choice<int>, 2> data{{{"idx", 0}, {"synthetic", 1}}};
+  static constexpr std::array<Choice<int>, 2> types{{{"float", 0}, {"double", 1}}};
+  static constexpr std::array<Choice<int>, 4> drivers{{{"blocking", 0}, {"polling", 0}, {"thread", 0}, {"auto", 0}}};
+  choose("model.kind", config.model, models);
+  choose("data.kind", config.data, data);
+  choose("type", config.type, types);
+  choose("driver", config.driver, drivers);
+  mlp_options(config), optimizer_options(config), schedule(config, 1);
+  require(config.steps >= -1, "steps", config.steps, "it is a count, or -1 for whole epochs");
+  require(config.epochs >= 1, "epochs", config.epochs, "at least one pass is made");
+  require(config.batch >= 1, "batch", config.batch, "a step needs a sample");
+  require(config.accumulate >= 1, "accumulate", config.accumulate, "a step has a micro-batch");
+  require(config.evaluate_every >= 0, "evaluate-every", config.evaluate_every, "it is a count");
+  require(std::isfinite(config.lr) && config.lr >= 0, "optimizer.lr", config.lr, "steps go downhill");
+  require(std::isfinite(config.final_lr) && config.final_lr >= 0, "optimizer.final-lr", config.final_lr,
+          "steps go downhill");
+  require(config.clip >= 0, "optimizer.clip", config.clip, "a norm is not negative");
+  require(config.warmup >= 0, "optimizer.warmup", config.warmup, "it is a count");
+  require(config.deviation > 0, "data.deviation", config.deviation, "features are divided by it");
+  require(config.bucket.value() > 0, "bucket", config.bucket.value(), "a bucket holds a parameter");
+  require(config.first_bucket.value() > 0, "first-bucket", config.first_bucket.value(), "a bucket holds a parameter");
+  require(config.segment.value() > 0, "segment", config.segment.value(), "a message holds a parameter");
+  require(config.slots >= 0 && config.slots <= 64, "slots", config.slots, "0 to 64");
+  require(config.deadline.count() > 0, "deadline", config.deadline.count(), "waiting takes time");
+  if (!config.emulate.empty()) comm::parse_emulated_link(config.emulate);
+}
+
+std::string to_toml(const Config& config) {
+  std::string top, sections, section;
+  for_each_option(config, [&](const std::string& name, const auto& value, const char*) {
+    const std::size_t dot = name.find('.');
+    if (dot == std::string::npos) {
+      top += fmt::format("{} = {}\n", name, toml_value(value));
+      return;
+    }
+    if (name.substr(0, dot) != section) {
+      section = name.substr(0, dot);
+      sections += fmt::format("\n[{}]\n", section);
+    }
+    sections += fmt::format("{} = {}\n", name.substr(dot + 1), toml_value(value));
+  });
+  return top + sections;
+}
+
+}  // namespace annulet::train

@@ -1,0 +1,70 @@
+#include "machine.hpp"
+
+#include <algorithm>
+
+#include "annulet/comm/emulated.hpp"
+#include "annulet/comm/in_process.hpp"
+#include "annulet/comm/mpi_transport.hpp"
+#include "annulet/measure/calibrate.hpp"
+#include "annulet/measure/clock_offset.hpp"
+#include "annulet/measure/peaks.hpp"
+#include "annulet/nn/product_rate.hpp"
+
+namespace annulet::train {
+namespace {
+
+measure::TransportFactory real_transport(const comm::Communicator& communicator) {
+  return [communicator]() -> std::unique_ptr<comm::Transport> {
+    if (communicator.size() > 1) return comm::make_mpi_transport(communicator);
+    static comm::InProcessNetwork alone(1);
+    return alone.connect(0);
+  };
+}
+
+void calibrate(Machine& machine, const Config& config, Bytes largest, const measure::TransportFactory& transport) {
+  const parallel::SyncOptions sync = sync_options(config);
+  measure::CalibrationOptions options;
+  options.segment = std::max<Elements>(1, sync.segment.value() / static_cast<Elements>(sizeof(float)));
+  options.slots = sync.slots;
+  options.largest = std::max(options.smallest, largest);
+  options.deadline = config.deadline;
+  const measure::Calibration calibration = measure::quick_calibration(transport, options);
+  machine.link = calibration.link;
+  if (!calibration.points.empty()) machine.calibration_residual = calibration.median_residual;
+}
+
+}  // namespace
+
+measure::TransportFactory transport_factory(const comm::Communicator& communicator, const Config& config) {
+  if (config.emulate.empty()) return real_transport(communicator);
+  const comm::EmulatedLink link = comm::parse_emulated_link(config.emulate);
+  return [real = real_transport(communicator), link] { return comm::emulate(real(), link); };
+}
+
+Machine look_at_machine(const comm::Environment& environment, const Config& config, Bytes largest,
+                        const std::optional<cost::Link>& known) {
+  const comm::Communicator& world = environment.world();
+  Machine machine;
+  machine.cores = measure::find_cores(world);
+  const double leaders = world.rank() == world.node_ranks().front() ? 1 : 0;
+  machine.nodes = static_cast<int>(world.sum(leaders));
+  const bool threads_allowed = environment.thread_level() >= comm::ThreadLevel::serialized;
+  machine.driver = collectives::choose_driver(config.driver, machine.cores.distinct_on_node,
+                                              machine.cores.ranks_on_node, threads_allowed);
+  const int threads = machine.driver.driver == collectives::Driver::thread ? 2 : 1;
+  if (const std::string warning = measure::binding_warning(machine.cores, threads); !warning.empty()) {
+    machine.warnings.push_back(warning);
+  }
+  const double cores = machine.cores.in_use_total;
+  machine.peak = FlopRate(cores * world.maximum(measure::fma_peak().value()));
+  machine.gemm = FlopRate(cores * world.maximum(nn::product_rate().value()));
+  machine.clock_ahead = measure::clock_offset(real_transport(world), 16, config.deadline).ahead;
+  if (known) {
+    machine.link = *known;
+  } else {
+    calibrate(machine, config, largest, transport_factory(world, config));
+  }
+  return machine;
+}
+
+}  // namespace annulet::train

@@ -1,0 +1,32 @@
+#pragma once
+// What a run finds out about the machine before its first step, the same on every rank.
+#include <optional>
+
+#include "annulet/collectives/engine.hpp"
+#include "annulet/comm/environment.hpp"
+#include "annulet/cost/link.hpp"
+#include "annulet/measure/cores.hpp"
+#include "annulet/measure/transport_factory.hpp"
+#include "annulet/train/config.hpp"
+
+namespace annulet::train {
+
+struct Machine {
+  measure::Cores cores;
+  int nodes = 1;
+  collectives::DriverChoice driver;
+  cost::Link link;                             // to predict with
+  std::optional<double> calibration_residual;  // median
+  Seconds clock_ahead{0};                      // this rank's clock minus rank 0's
+  FlopRate peak, gemm;                         // over the cores in use
+  std::vector<std::string> warnings;
+};
+
+// How training's messages travel: MPI on a communicator of its own, with the emulated link on top if there is one.
+measure::TransportFactory transport_factory(const comm::Communicator& communicator, const Config& config);
+
+// Collective; `largest` is the most bytes that are reduced at once. `known`: a link that need not be measured.
+Machine look_at_machine(const comm::Environment& environment, const Config& config, Bytes largest,
+                        const std::optional<cost::Link>& known);
+
+}  // namespace annulet::train

@@ -1,0 +1,273 @@
+#include "annulet/train/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "annulet/base/random.hpp"
+#include "annulet/base/statistics.hpp"
+#include "annulet/measure/process.hpp"
+#include "annulet/schedule/ring.hpp"
+#include "annulet/train/agree.hpp"
+#include "annulet/train/step_samples.hpp"
+#include "annulet/train/trainer.hpp"
+#include "annulet/train/weights.hpp"
+#include "machine.hpp"
+
+namespace annulet::train {
+namespace {
+
+struct Data {
+  data::Dataset train;
+  std::optional<data::Dataset> test;
+};
+
+data::Dataset synthetic(const Config& config, Elements samples, std::uint64_t seed) {
+  const bool regression = config.loss == "mse";
+  return data::make_synthetic({samples, config.widths.front(), regression ? 0 : config.widths.back(),
+                               regression ? config.widths.back() : 0, seed});
+}
+
+data::Dataset idx(const Config& config, const std::string& images, const std::string& labels) {
+  const Elements classes = config.loss == "mse" ? 0 : config.classes > 0 ? config.classes : config.widths.back();
+  return data::load_idx({images, labels, classes, {config.mean, config.deviation}});
+}
+
+Data load(const Config& config) {
+  if (config.data == "synthetic") {
+    Data data{synthetic(config, config.samples, config.seed), std::nullopt};
+    if (config.test_samples > 0) data.test = synthetic(config, config.test_samples, config.seed + 1);
+    return data;
+  }
+  if (config.images.empty() || config.labels.empty()) {
+    throw InputError({"data.images or data.labels is missing", "data.kind = idx reads two files",
+                      "Name both, or use data.kind = synthetic"});
+  }
+  Data data{idx(config, config.images, config.labels), std::nullopt};
+  if (!config.test_images.empty()) data.test = idx(config, config.test_images, config.test_labels);
+  return data;
+}
+
+template <class T>
+std::uint64_t hash_of(std::span<const T> values) {
+  return stable_hash({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+}
+
+template <class Value>
+std::vector<Value> without_first(std::vector<Value> values, std::size_t skip = 5) {
+  if (values.size() > skip) values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(skip));
+  return values;
+}
+
+template <class T>
+class Session {
+ public:
+  Session(const Config& config, const comm::Environment& environment, const SessionOptions& options, Observer& observer)
+      : config_(config),
+        environment_(environment),
+        world_(environment.world()),
+        options_(options),
+        observer_(observer) {}
+
+  Summary run() {
+    prepare();
+    announce();
+    train();
+    return conclude();
+  }
+
+ private:
+  bool speaks() const { return world_.rank() == 0; }
+
+  // Everything that can be refused is refused here, on all ranks together.
+  void prepare() {
+    agree_on(world_, [&] { data_ = load(config_); });
+    require_equal(world_, data_->train.fingerprint(),
+                  {"the training data are not the same on all ranks", "every rank takes its slice of one data set",
+                   "Give all ranks the same files"});
+    steps_ = total_steps(config_, data_->train.samples());
+    machine_ = look_at_machine(environment_, config_, config_.bucket, options_.machine);
+    engine_ = std::make_unique<collectives::Engine>(
+        transport_factory(world_, config_)(), collectives::EngineOptions{machine_.driver.driver, config_.deadline});
+    const data::Dataset* test = data_->test ? &*data_->test : nullptr;
+    agree_on(world_, [&] {
+      trainer_ = std::make_unique<Trainer<T>>(config_, *engine_, data_->train, test);
+      if (!config_.init.empty()) load_weights<T>(config_.init, trainer_->layout(), trainer_->weights());
+    });
+    collectives::require_same_operations(world_, *engine_);
+    require_equal_replicas("before the first step");
+    samples_.emplace(steps_, trainer_->sync().buckets().size());
+    records_.reserve(static_cast<std::size_t>(steps_));
+  }
+
+  void announce() {
+    if (!speaks()) return;
+    RunInfo info;
+    info.model = trainer_->model().describe();
+    info.parameters = trainer_->layout().size();
+    info.ranks = world_.size(), info.nodes = machine_.nodes;
+    info.driver = collectives::to_text(machine_.driver.driver), info.driver_reason = machine_.driver.reason;
+    info.algorithm = algorithm();
+    for (const auto& bucket : trainer_->sync().buckets())
+      info.buckets.push_back(Bytes(sizeof(T)) * bucket.elements.count);
+    info.link = machine_.link, info.calibration_residual = machine_.calibration_residual;
+    info.steps = steps_;
+    info.train_samples = data_->train.samples(), info.test_samples = data_->test ? data_->test->samples() : 0;
+    info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
+    info.warnings = machine_.warnings;
+    observer_.begin(info);
+  }
+
+  void train() {
+    for (long step = 0; step < steps_; ++step) {
+      const StepRecord record = make_step(step);
+      if (samples_->wants(step)) {
+        samples_->add(step, trainer_->sync(), trainer_->step_began(), trainer_->backward_ended(), machine_.clock_ahead);
+      }
+      records_.push_back(record);
+      if (speaks()) observer_.step(record);
+      if (evaluation_is_due(step)) evaluate(step);
+    }
+    if (steps_ == 0 && data_->test) evaluate(0);
+  }
+
+  // What goes wrong on one rank says in which step.
+  StepRecord make_step(long step) {
+    try {
+      return trainer_->step();
+    } catch (const AgreedError&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw std::runtime_error(fmt::format("step {}: {}", step, error.what()));
+    }
+  }
+
+  bool evaluation_is_due(long step) const {
+    if (!data_->test) return false;
+    const long epoch = (data_->train.samples() + config_.batch - 1) / config_.batch;
+    const long every = config_.evaluate_every > 0 ? config_.evaluate_every : epoch;
+    return step + 1 == steps_ || (step + 1) % every == 0;
+  }
+
+  void evaluate(long step) {
+    evaluation_ = trainer_->evaluate();
+    if (speaks()) observer_.evaluated(step, *evaluation_);
+  }
+
+  // The engine ends before the communicator is used again.
+  Summary conclude() {
+    traffic_ = engine_->traffic();
+    std::vector<schedule::Bucket> buckets(trainer_->sync().buckets().begin(), trainer_->sync().buckets().end());
+    engine_.reset();
+    require_equal_replicas("after the last step");
+    agree_on(world_, [&] {
+      if (speaks() && !options_.weights.empty())
+        save_weights<T>(options_.weights, trainer_->layout(), std::span<const T>(trainer_->weights()));
+    });
+    Summary summary = describe_run();
+    add_traffic(summary, buckets);
+    add_times(summary);
+    const auto report = samples_->gather(world_, buckets, Bytes(sizeof(T)), sync_options(config_), machine_.link);
+    add_communication(summary, report.steps);
+    summary.peak_rss = Bytes(static_cast<std::int64_t>(world_.maximum(measure::peak_resident().as_double())));
+    if (speaks()) observer_.end(summary, report.buckets, records_);
+    return summary;
+  }
+
+  void require_equal_replicas(std::string_view when) {
+    require_equal(
+        world_, hash_of<T>(trainer_->weights()),
+        {fmt::format("the weights are not the same on all ranks {}", when),
+         "the replicas must stay equal to the last bit", "Look for ranks with other hardware or another build"});
+  }
+
+  std::string algorithm() const { return fmt::format("ring, segments of {}", to_text(config_.segment)); }
+
+  Summary describe_run() const {
+    Summary summary;
+    summary.seed = config_.seed, summary.ranks = world_.size();
+    summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = algorithm();
+    summary.parameters = trainer_->layout().size(), summary.steps = steps_, summary.global_batch = config_.batch;
+    summary.bucket_bytes = config_.bucket;
+    if (!records_.empty()) summary.train_loss = records_.back().loss;
+    summary.evaluation = evaluation_;
+    summary.flops_per_step = trainer_->model().flops(std::min(config_.batch, data_->train.samples()));
+    summary.peak = machine_.peak, summary.gemm = machine_.gemm;
+    summary.link = machine_.link;
+    return summary;
+  }
+
+  // Bytes counted = bytes planned = the formula, on every rank and in sum.
+  void add_traffic(Summary& summary, std::span<const schedule::Bucket> buckets) const {
+    if (steps_ == 0) return;
+    Elements planned = 0;
+    for (const auto& bucket : buckets) planned += schedule::ring_all_reduce_total(bucket.elements.count, world_.size());
+    summary.planned_wire_per_step = Bytes(sizeof(T)) * planned;
+    const std::int64_t mine[] = {traffic_[comm::Purpose::gradients].value(), trainer_->control_bytes().value()};
+    const auto all = world_.all_gather(mine);
+    Bytes counted{0};
+    for (std::size_t r = 0; r < all.size(); r += 2) {
+      summary.wire_by_rank.push_back(Bytes(all[r] / steps_));
+      counted += Bytes(all[r]);
+      summary.control_per_step += Bytes(all[r + 1]);
+    }
+    if (counted != summary.planned_wire_per_step * steps_) {
+      throw AgreedError(
+          describe({fmt::format("{} gradient bytes were sent in {} steps, the formula says {}", counted.value(), steps_,
+                                (summary.planned_wire_per_step * steps_).value()),
+                    "measured and predicted would not be of the same thing", ""}));
+    }
+    summary.wire_per_step = Bytes(counted.value() / steps_);
+  }
+
+  void add_times(Summary& summary) const {
+    std::vector<double> totals, exposed;
+    for (const StepRecord& record : records_) {
+      totals.push_back(record.seconds.total.count()), exposed.push_back(record.seconds.exposed.count());
+    }
+    if (totals.empty()) return;
+    summary.median_step = Seconds(world_.maximum(*median(without_first(totals))));
+    summary.median_exposed = Seconds(*median(without_first(exposed)));
+    const double batch = static_cast<double>(std::min(config_.batch, data_->train.samples()));
+    summary.samples_per_second = batch / summary.median_step->count();
+    summary.mfu = (summary.flops_per_step / *summary.median_step) / summary.peak;
+  }
+
+  void add_communication(Summary& summary, const std::vector<StepCommunication>& steps) const {
+    if (steps.empty() || world_.size() == 1) return;
+    summary.communication = without_first(steps);
+    std::vector<Seconds> measured, predicted, skew;
+    for (const StepCommunication& step : summary.communication) {
+      measured.push_back(step.measured), predicted.push_back(step.predicted), skew.push_back(step.skew);
+    }
+    summary.all_reduce_measured = median(measured), summary.all_reduce_predicted = median(predicted);
+    summary.median_skew = median(skew);
+    summary.hidden_fraction = std::max(0.0, 1 - *summary.median_exposed / *summary.all_reduce_measured);
+  }
+
+  Config config_;
+  const comm::Environment& environment_;
+  comm::Communicator world_;
+  SessionOptions options_;
+  Observer& observer_;
+  long steps_ = 0;
+  std::optional<Data> data_;
+  Machine machine_;
+  std::unique_ptr<collectives::Engine> engine_;
+  std::unique_ptr<Trainer<T>> trainer_;
+  std::optional<StepSamples> samples_;
+  std::vector<StepRecord> records_;
+  std::optional<Evaluation> evaluation_;
+  comm::Traffic traffic_;
+};
+
+}  // namespace
+
+Summary run_session(const Config& config, const comm::Environment& environment, const SessionOptions& options,
+                    Observer& observer) {
+  agree_on(environment.world(), [&] { validate(config); });
+  if (config.type == "double") return Session<double>(config, environment, options, observer).run();
+  return Session<float>(config, environment, options, observer).run();
+}
+
+}  // namespace annulet::train

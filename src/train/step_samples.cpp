@@ -1,0 +1,173 @@
+#include "annulet/train/step_samples.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "annulet/cost/simulate.hpp"
+
+namespace annulet::train {
+namespace {
+
+constexpr std::size_t kHead = 3, kPerBucket = 3;
+
+Seconds since_epoch(Instant instant) { return instant.time_since_epoch(); }
+
+// One rank's rows, read by name.
+class Rows {
+ public:
+  Rows(std::span<const std::byte> bytes, std::size_t buckets) : width_(kHead + kPerBucket * buckets) {
+    values_.resize(bytes.size() / sizeof(double));
+    std::memcpy(values_.data(), bytes.data(), values_.size() * sizeof(double));
+  }
+  std::size_t count() const { return values_.size() / width_; }
+  long step(std::size_t row) const { return static_cast<long>(at(row, 0)); }
+  Seconds began(std::size_t row) const { return Seconds(at(row, 1)); }
+  Seconds backward_ended(std::size_t row) const { return Seconds(at(row, 2)); }
+  Seconds ready(std::size_t row, std::size_t b) const { return Seconds(at(row, kHead + kPerBucket * b)); }
+  Seconds started(std::size_t row, std::size_t b) const { return Seconds(at(row, kHead + kPerBucket * b + 1)); }
+  Seconds finished(std::size_t row, std::size_t b) const { return Seconds(at(row, kHead + kPerBucket * b + 2)); }
+
+ private:
+  double at(std::size_t row, std::size_t column) const { return values_[row * width_ + column]; }
+  std::size_t width_;
+  std::vector<double> values_;
+};
+
+struct Span {
+  Seconds begin, end;
+};
+
+Seconds length_of_union(std::vector<Span> spans) {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  Seconds total{0}, reached{-1e300};
+  for (const Span& span : spans) {
+    total += std::max(Seconds(0), span.end - std::max(span.begin, reached));
+    reached = std::max(reached, span.end);
+  }
+  return total;
+}
+
+// All ranks' plans of all buckets, generated once.
+std::vector<std::vector<schedule::Plan>> all_plans(int world, std::span<const schedule::Bucket> buckets, Bytes element,
+                                                   const parallel::SyncOptions& sync) {
+  std::vector<std::vector<schedule::Plan>> plans;
+  for (const schedule::Bucket& bucket : buckets) {
+    plans.emplace_back();
+    for (int r = 0; r < world; ++r) {
+      plans.back().push_back(parallel::bucket_plan(r, world, bucket.elements.count, element, sync));
+    }
+  }
+  return plans;
+}
+
+class Predictor {
+ public:
+  Predictor(std::vector<Rows> ranks, std::span<const schedule::Bucket> buckets, Bytes element,
+            const parallel::SyncOptions& sync, const cost::Link& link)
+      : ranks_(std::move(ranks)),
+        buckets_(buckets),
+        element_(element),
+        link_(link),
+        plans_(all_plans(static_cast<int>(ranks_.size()), buckets, element, sync)) {}
+
+  StepSamples::Report run() const {
+    StepSamples::Report report;
+    const std::size_t stride = affordable_stride();
+    for (std::size_t row = 0; row < ranks_[0].count(); row += stride) add(row, report);
+    return report;
+  }
+
+ private:
+  // Simulating costs some tenth of a microsecond a step of a plan: large worlds look at fewer of their samples.
+  std::size_t affordable_stride() const {
+    constexpr std::size_t kMostEvents = 20'000'000;
+    std::size_t events = 1;
+    for (const auto& bucket : plans_) events += bucket.size() * bucket.front().steps.size();
+    return 1 + ranks_[0].count() * events / kMostEvents;
+  }
+
+  Seconds last_start(std::size_t row, std::size_t bucket) const {
+    Seconds last = ranks_[0].started(row, bucket);
+    for (const Rows& rank : ranks_) last = std::max(last, rank.started(row, bucket));
+    return last;
+  }
+
+  std::vector<std::vector<Seconds>> simulated_ends(std::size_t row) const {
+    std::vector<cost::Collective> collectives;
+    for (std::size_t b = 0; b < plans_.size(); ++b) {
+      cost::Collective collective{{}, element_, {}};
+      for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        collective.plans.push_back(&plans_[b][r]);
+        collective.launched.push_back(ranks_[r].started(row, b) - ranks_[0].began(row));
+      }
+      collectives.push_back(std::move(collective));
+    }
+    return cost::simulate(collectives, link_);
+  }
+
+  void add(std::size_t row, StepSamples::Report& report) const {
+    const Rows& mine = ranks_[0];
+    const Seconds origin = mine.began(row);
+    const auto ends = simulated_ends(row);
+    std::vector<Span> measured, predicted;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      BucketRecord record;
+      record.step = mine.step(row), record.bucket = b;
+      record.bytes = element_ * buckets_[b].elements.count;
+      record.wire = element_ * schedule::sent_elements(plans_[b][0]);
+      record.ready = mine.ready(row, b) - origin;
+      record.start = mine.started(row, b) - origin;
+      record.end = mine.finished(row, b) - origin;
+      record.measured = record.end - record.start;
+      record.predicted = ends[b][0] - record.start;
+      record.waiting = std::clamp(last_start(row, b) - mine.started(row, b), Seconds(0), record.measured);
+      record.transfer = record.measured - record.waiting;
+      measured.push_back({record.start, record.end});
+      predicted.push_back({record.start, ends[b][0]});
+      report.buckets.push_back(record);
+    }
+    const Seconds all_submitted = buckets_.empty() ? mine.backward_ended(row) : last_start(row, buckets_.size() - 1);
+    report.steps.push_back({length_of_union(measured), length_of_union(predicted),
+                            std::max(Seconds(0), all_submitted - mine.backward_ended(row))});
+  }
+
+  std::vector<Rows> ranks_;
+  std::span<const schedule::Bucket> buckets_;
+  Bytes element_;
+  cost::Link link_;
+  std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]
+};
+
+}  // namespace
+
+StepSamples::StepSamples(long steps, std::size_t buckets, long most)
+    : buckets_(buckets), stride_(std::max(1L, (steps + most - 1) / most)) {
+  const auto rows = static_cast<std::size_t>(steps / stride_ + 1);
+  rows_.reserve(rows * (kHead + kPerBucket * buckets));
+}
+
+template <class T>
+void StepSamples::add(long step, const parallel::GradientSync<T>& sync, Instant began, Instant backward_ended,
+                      Seconds ahead) {
+  const auto put = [&](Instant instant) { rows_.push_back((since_epoch(instant) - ahead).count()); };
+  rows_.push_back(static_cast<double>(step));
+  put(began), put(backward_ended);
+  for (std::size_t b = 0; b < buckets_; ++b) {
+    const parallel::BucketTimes times = sync.times(b);
+    put(times.ready), put(times.started), put(times.finished);
+  }
+}
+
+StepSamples::Report StepSamples::gather(const comm::Communicator& communicator,
+                                        std::span<const schedule::Bucket> buckets, Bytes element,
+                                        const parallel::SyncOptions& sync, const cost::Link& link) const {
+  std::vector<Rows> ranks;
+  for (const auto& bytes : communicator.gather(std::as_bytes(std::span(rows_)), 0)) ranks.emplace_back(bytes, buckets_);
+  if (ranks.empty()) return {};
+  return Predictor(std::move(ranks), buckets, element, sync, link).run();
+}
+
+template void StepSamples::add<float>(long, const parallel::GradientSync<float>&, Instant, Instant, Seconds);
+template void StepSamples::add<double>(long, const parallel::GradientSync<double>&, Instant, Instant, Seconds);
+
+}  // namespace annulet::train

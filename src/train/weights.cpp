@@ -1,0 +1,55 @@
+#include "annulet/train/weights.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "annulet/base/error.hpp"
+#include "annulet/data/safetensors.hpp"
+
+namespace annulet::train {
+namespace {
+
+template <class T>
+std::span<T> part(std::span<T> values, const nn::Tensor& tensor) {
+  return values.subspan(static_cast<std::size_t>(tensor.first), static_cast<std::size_t>(tensor.count));
+}
+
+std::string text(const std::vector<Elements>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+}  // namespace
+
+template <class T>
+void save_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<const T> weights) {
+  std::vector<data::NamedTensor> tensors;
+  for (const nn::Tensor& tensor : layout.tensors()) {
+    tensors.push_back({tensor.name, data::kDtypeOf<T>, tensor.shape, std::as_bytes(part(weights, tensor))});
+  }
+  data::write_safetensors(file, tensors, {{"format", "pt"}});
+}
+
+template <class T>
+void load_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<T> weights) {
+  const data::SafetensorsFile stored(file);
+  for (const nn::Tensor& tensor : layout.tensors()) {
+    const data::NamedTensor& found = stored.at(tensor.name);
+    if (found.shape != tensor.shape) {
+      throw InputError({fmt::format("{}: tensor '{}' has shape {}, the model wants {}", file.string(), tensor.name,
+                                    text(found.shape), text(tensor.shape)),
+                        "these are the weights of another model", "Use the configuration that they were trained with"});
+    }
+    data::copy_values<T>(found, part(weights, tensor));
+  }
+  if (stored.tensors().size() == layout.tensors().size()) return;
+  for (const data::NamedTensor& found : stored.tensors()) {
+    if (layout.find(found.name) != nullptr) continue;
+    throw InputError({fmt::format("{}: tensor '{}' is none of the model's", file.string(), found.name),
+                      "these are the weights of another model", "Use the configuration that they were trained with"});
+  }
+}
+
+template void save_weights<float>(const std::filesystem::path&, const nn::Layout&, std::span<const float>);
+template void save_weights<double>(const std::filesystem::path&, const nn::Layout&, std::span<const double>);
+template void load_weights<float>(const std::filesystem::path&, const nn::Layout&, std::span<float>);
+template void load_weights<double>(const std::filesystem::path&, const nn::Layout&, std::span<double>);
+
+}  // namespace annulet::train

@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# annulet train as a person uses it: files, restarts from weights, refusals.
+# shellcheck source=tests/support/command.sh
+source "$ANNULET_SOURCE/tests/support/command.sh"
+
+cat >run.toml <<'EOF'
+steps = 12
+batch = 16
+
+[model]
+widths = [20, 30, 4]
+
+[data]
+kind = "synthetic"
+samples = 64
+test_samples = 32
+EOF
+
+value() { sed -n "s/^ *\"$2\": \(.*[^,]\),\{0,1\}\$/\1/p" "$1/summary.json" | head -n 1; }
+same() { cmp -s "$1" "$2" || fail "$1 and $2 differ"; }
+
+# A run leaves everything behind, and the same weights for any number of ranks' driver.
+expect_success launch 2 "$annulet" train --config run.toml --out two
+for file in config.toml steps.jsonl buckets.jsonl summary.json weights.safetensors; do
+  [ -s "two/$file" ] || fail "two/$file is missing"
+done
+[ "$(wc -l <two/steps.jsonl)" -eq 12 ] || fail "steps.jsonl has not a line per step"
+[ "$(value two wire_bytes_per_step)" = "$(value two planned_wire_bytes_per_step)" ] || fail "bytes counted are not those planned"
+[ "$(value two wire_bytes_per_step)" -eq $((2 * 754 * 4)) ] || fail "wire bytes are not 2 (p-1) M"
+for driver in blocking polling thread; do
+  expect_success launch 2 "$annulet" train --config run.toml --driver $driver --out "two-$driver"
+  same two/weights.safetensors "two-$driver/weights.safetensors"
+done
+
+# The resolved configuration gives the same run again; the command line wins over the file.
+expect_success launch 2 "$annulet" train --config two/config.toml --out again
+same two/weights.safetensors again/weights.safetensors
+same two/config.toml again/config.toml
+expect_success "$annulet" train --config run.toml --steps 3 --out three
+[ "$(wc -l <three/steps.jsonl)" -eq 3 ] || fail "--steps did not win over the file"
+
+# --init starts from the weights, --steps 0 evaluates and writes them unchanged.
+expect_success "$annulet" train --config run.toml --init two/weights.safetensors --steps 0 --out zero
+same two/weights.safetensors zero/weights.safetensors
+[ "$(value zero train_loss)" = null ] || fail "a run of no steps has no training loss"
+[ "$(value zero accuracy)" = "$(value two accuracy)" ] || fail "evaluation of the same weights differs"
+
+# Nothing is lost unasked, and what is wrong is said.
+expect_failure "is not empty" "$annulet" train --config run.toml --out two
+expect_success "$annulet" train --config run.toml --out two --overwrite
+printf '[model]\nwidth = [1]\n' >typo.toml
+expect_failure "typo.toml: unknown key 'model.width'" "$annulet" train --config typo.toml
+expect_failure "missing.toml was not readable" "$annulet" train --config missing.toml
+expect_failure "batch = 0 is out of range" launch 2 "$annulet" train --config run.toml --batch 0
+expect_failure "'4 bananas' is not a size" "$annulet" train --config run.toml --bucket "4 bananas"
+expect_failure "the world has 2 ranks, expected 3" launch 2 "$annulet" train --config run.toml --expect-ranks 3
+expect_failure "the launcher started 5 processes but the world size is 1" env OMPI_COMM_WORLD_SIZE=5 "$annulet" train --config run.toml
+expect_failure "data.images or data.labels is missing" launch 2 "$annulet" train --config run.toml --data.kind idx
+printf 'garbage' >images.idx
+expect_failure "images.idx" launch 2 "$annulet" train --config run.toml --data.kind idx --data.images images.idx --data.labels images.idx
+expect_failure "is not a command" "$annulet" tarin
+
+# A machine file replaces the calibration.
+printf 'alpha = "10us"\nbandwidth = "1GB/s"\n' >machine.toml
+expect_success launch 2 "$annulet" train --config run.toml --machine machine.toml
+grep -q 'bandwidth 1 GB/s.*(machine.toml)' log || fail "the machine file's link is not shown"
+printf 'alpha = "10us"\n' >half.toml
+expect_failure "half.toml is not a machine file" "$annulet" train --config run.toml --machine half.toml
+
+# On a slow link the result is the same, and one rank needs no launcher.
+expect_success launch 2 "$annulet" train --config run.toml --emulate alpha=1ms,bandwidth=10MB/s --out slow
+same again/weights.safetensors slow/weights.safetensors
+expect_success "$annulet" train --help
+grep -q -- '--optimizer.momentum' log || fail "help does not list the options"
+expect_success "$annulet" --version

@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include "annulet/comm/emulated.hpp"
+#include "annulet/comm/mpi.hpp"
+#include "annulet/comm/mpi_transport.hpp"
+#include "annulet/measure/calibrate.hpp"
+#include "annulet/measure/clock_offset.hpp"
+#include "annulet/measure/cores.hpp"
+#include "support/agree.hpp"
+
+namespace annulet::measure {
+namespace {
+
+TransportFactory real(const comm::Communicator& world) {
+  return [&world] { return comm::make_mpi_transport(world); };
+}
+
+TEST(QuickCalibrationOverMpi, GivesEveryRankTheSameLink) {
+  const comm::Communicator world = comm::duplicate(MPI_COMM_WORLD);
+  CalibrationOptions options;
+  options.largest = Bytes(1 << 20), options.budget = Seconds(0.1);
+  const Calibration calibration = quick_calibration(real(world), options);
+  const std::vector<double> mine{calibration.link.alpha.count(), calibration.link.beta.value(),
+                                 calibration.link.gamma.value(), calibration.worst_residual, calibration.took.count()};
+  const std::vector<double> all = world.all_gather(mine);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], mine[i % mine.size()]);
+  EXPECT_GE(calibration.points.size(), world.size() > 1 ? 2U : 0U);
+}
+
+// Emulation only ever delays, and so does a busy machine: the points are strict below, the rest is loose.
+TEST(QuickCalibrationOverMpi, RecoversAnEmulatedLink) {
+  const comm::Communicator world = comm::duplicate(MPI_COMM_WORLD);
+  if (world.size() == 1 || world.size() > 4) GTEST_SKIP() << "needs a few ranks that have most of a core each";
+  const comm::EmulatedLink slow{Seconds(20e-3), ByteRate(2e6)};
+  const cost::Link least{slow.latency, Seconds(0), cost::SecondsPerByte(1 / slow.bandwidth.value()), {}, ""};
+  CalibrationOptions options;
+  options.budget = Seconds(1.5);
+  const Calibration calibration =
+      quick_calibration([&] { return comm::emulate(comm::make_mpi_transport(world), slow); }, options);
+  for (const cost::RingPoint& point : calibration.points) {
+    EXPECT_GE(point.time, 0.999 * ring_point_time(point, least));
+  }
+  EXPECT_TRUE(calibration.link.alpha >= 0.7 * slow.latency && calibration.link.alpha <= 1.5 * slow.latency)
+      << to_text(calibration.link);
+  const double slowness = calibration.link.beta.value() / least.beta.value();
+  EXPECT_TRUE(slowness >= 0.7 && slowness <= 1.5) << to_text(calibration.link);
+}
+
+TEST(CoresOverMpi, AreThoseOfOneNode) {
+  const comm::Communicator world = comm::duplicate(MPI_COMM_WORLD);
+  const Cores cores = find_cores(world);
+  EXPECT_EQ(cores.ranks_on_node, world.size());
+  EXPECT_EQ(cores.distinct_total, cores.distinct_on_node);
+  EXPECT_EQ(cores.in_use_total, std::min(cores.distinct_on_node, world.size()));
+  EXPECT_LE(cores.in_mask, cores.distinct_on_node);
+}
+
+TEST(ClockOffsetOverMpi, IsSmallOnOneHost) {
+  const comm::Communicator world = comm::duplicate(MPI_COMM_WORLD);
+  ClockOffset offset;
+  if (world.size() > 1) offset = clock_offset(real(world));
+  EXPECT_LE(std::abs(offset.ahead.count()), std::max(1e-3, offset.uncertainty.count()));
+}
+
+}  // namespace
+}  // namespace annulet::measure

@@ -1,0 +1,58 @@
+#include "annulet/train/config.hpp"
+
+#include <gmock/gmock.h>
+
+#include "annulet/base/error.hpp"
+
+namespace annulet::train {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+void expect_refused(void (*spoil)(Config&), const std::string& text) {
+  Config config;
+  spoil(config);
+  EXPECT_THAT([&] { validate(config); }, ThrowsMessage<InputError>(HasSubstr(text)));
+}
+
+TEST(Config, DefaultsAreValid) { validate(Config{}); }
+
+TEST(Config, RefusesWhatCannotBeAndNamesTheOption) {
+  expect_refused([](Config& c) { c.batch = 0; }, "batch = 0 is out of range");
+  expect_refused([](Config& c) { c.accumulate = 0; }, "accumulate = 0");
+  expect_refused([](Config& c) { c.steps = -2; }, "steps = -2");
+  expect_refused([](Config& c) { c.optimizer = "sgdm"; },
+                 "optimizer.kind = 'sgdm' is unknown. Choose one of: sgd, adam, adamw.");
+  expect_refused([](Config& c) { c.activation = "swish"; }, "relu, gelu, gelu_tanh, tanh");
+  expect_refused([](Config& c) { c.driver = "fast"; }, "driver = 'fast'");
+  expect_refused([](Config& c) { c.emulate = "slow"; }, "'slow' is not an emulated link");
+  expect_refused([](Config& c) { c.bucket = Bytes(0); }, "bucket = 0");
+  expect_refused([](Config& c) { c.lr = -1; }, "optimizer.lr = -1");
+  expect_refused([](Config& c) { c.deviation = 0; }, "data.deviation = 0");
+}
+
+TEST(Config, TomlHoldsEveryOptionInItsSection) {
+  Config config;
+  config.widths = {3, 2};
+  config.emulate = "alpha=1ms,bandwidth=1MB/s";
+  const std::string toml = to_toml(config);
+  for_each_option(config, [&](const std::string& name, const auto&, const char*) {
+    EXPECT_THAT("\n" + toml, HasSubstr("\n" + name.substr(name.find('.') + 1) + " = ")) << name;
+  });
+  EXPECT_THAT(toml, HasSubstr("[model]\nkind = \"mlp\"\nwidths = [3, 2]\n"));
+  EXPECT_THAT(toml, HasSubstr("emulate = \"alpha=1ms,bandwidth=1MB/s\""));
+  EXPECT_THAT(toml, HasSubstr("bucket = \"4194304B\""));
+}
+
+TEST(Config, ReceivesMoreSegmentsAtOnceOnALongLink) {
+  Config config;
+  EXPECT_EQ(sync_options(config).slots, 2);
+  config.emulate = "alpha=10ms,bandwidth=125MB/s";  // 1.25 MB under way, 4.8 segments
+  EXPECT_EQ(sync_options(config).slots, 7);
+  config.slots = 3;
+  EXPECT_EQ(sync_options(config).slots, 3);
+}
+
+}  // namespace
+}  // namespace annulet::train

@@ -1,0 +1,30 @@
+#include "annulet/train/inject.hpp"
+
+#include <gmock/gmock.h>
+
+#include "annulet/base/error.hpp"
+
+namespace annulet::train {
+namespace {
+
+TEST(Injection, IsReadAsPeopleWriteIt) {
+  const Injection injection = parse_injection("nan:rank=2,step=30");
+  EXPECT_EQ(injection.kind, Injection::Kind::nan);
+  EXPECT_EQ(injection.rank, 2);
+  EXPECT_EQ(injection.step, 30);
+  EXPECT_EQ(parse_injection("").kind, Injection::Kind::none);
+  EXPECT_THROW(parse_injection("explode:rank=0,step=0"), InputError);
+  EXPECT_THROW(parse_injection("nan:rank=1"), InputError);
+}
+
+TEST(Injection, StrikesOneRankInOneStep) {
+  const Injection nan = parse_injection("nan:rank=1,step=3");
+  EXPECT_FALSE(inject(nan, 0, 3));
+  EXPECT_FALSE(inject(nan, 1, 2));
+  EXPECT_TRUE(inject(nan, 1, 3));
+  EXPECT_FALSE(inject(nan, 1, 4));
+  EXPECT_THROW(inject(parse_injection("throw:rank=0,step=0"), 0, 0), std::runtime_error);
+}
+
+}  // namespace
+}  // namespace annulet::train

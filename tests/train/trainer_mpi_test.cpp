@@ -1,0 +1,121 @@
+// Training over real MPI: the same numbers as one rank, the same bits on all ranks and with every driver.
+#include "annulet/train/trainer.hpp"
+
+#include <gtest/gtest.h>
+
+#include "annulet/comm/emulated.hpp"
+#include "annulet/comm/in_process.hpp"
+#include "annulet/comm/mpi.hpp"
+#include "annulet/comm/mpi_transport.hpp"
+#include "train/golden.hpp"
+
+namespace annulet::train {
+namespace {
+
+using collectives::Driver;
+using collectives::Engine;
+
+template <class T>
+struct Course {
+  std::vector<StepRecord> steps;
+  std::vector<T> weights;
+};
+
+template <class T>
+Course<T> train(const Config& config, const data::Dataset& data, std::unique_ptr<comm::Transport> transport,
+                Driver driver, bool is_golden = false) {
+  Engine engine(std::move(transport), {.driver = driver, .deadline = Seconds(60)});
+  Trainer<T> trainer(config, engine, data, nullptr);
+  if (is_golden) golden::set_weights(trainer);
+  Course<T> course;
+  for (long step = 0; step < config.steps; ++step) course.steps.push_back(trainer.step());
+  course.weights.assign(trainer.weights().begin(), trainer.weights().end());
+  return course;
+}
+
+class TrainerOverMpi : public testing::Test {
+ protected:
+  std::unique_ptr<comm::Transport> all_ranks() const { return comm::make_mpi_transport(world_); }
+
+  template <class T>
+  Course<T> alone(const Config& config, const data::Dataset& data) {
+    comm::InProcessNetwork network(1);
+    return train<T>(config, data, network.connect(0), Driver::blocking);
+  }
+
+  static Config twenty_steps() {
+    Config config;
+    config.widths = {20, 33, 17, 5};
+    config.batch = 50, config.steps = 20, config.momentum = 0.9, config.dropout = 0.1;
+    config.first_bucket = Bytes(300), config.bucket = Bytes(2000), config.segment = Bytes(512);
+    return config;
+  }
+
+  // Relative to the loss's own size.
+  static double distance(double a, double b) { return std::abs(a - b) / std::max(1e-300, std::abs(b)); }
+
+  comm::Communicator world_ = comm::duplicate(MPI_COMM_WORLD);
+  data::Dataset data_ = data::make_synthetic({180, 20, 5, 0, 3});  // batches of 50, 50, 50, 30
+};
+
+TEST_F(TrainerOverMpi, GivesTheGoldenLosses) {
+  const data::Dataset data = golden::dataset();
+  const auto expect = [&](const auto& course, const double(&losses)[6], double tolerance) {
+    for (std::size_t s = 0; s < 6; ++s) {
+      EXPECT_TRUE(std::abs(course.steps[s].loss - losses[s]) <= tolerance) << course.steps[s].loss << " at step " << s;
+    }
+    EXPECT_TRUE(std::abs(course.steps[0].gradient_norm - golden::kFirstNorm) <= tolerance);
+  };
+  expect(train<double>(golden::config(), data, all_ranks(), Driver::polling, true), golden::kSgdLosses, 1e-10);
+  expect(train<double>(golden::adam(), data, all_ranks(), Driver::polling, true), golden::kAdamLosses, 1e-10);
+  expect(train<float>(golden::config(), data, all_ranks(), Driver::polling, true), golden::kSgdLosses, 1e-6);
+  expect(train<float>(golden::adam(), data, all_ranks(), Driver::polling, true), golden::kAdamLosses, 1e-6);
+}
+
+TEST_F(TrainerOverMpi, AgreesWithOneRankInDouble) {
+  for (const char* optimizer : {"sgd", "adamw"}) {
+    Config config = twenty_steps();
+    config.optimizer = optimizer;
+    config.lr = config.optimizer == "sgd" ? 0.1 : 0.01;
+    const auto one = alone<double>(config, data_), many = train<double>(config, data_, all_ranks(), Driver::polling);
+    for (std::size_t s = 0; s < one.steps.size(); ++s) {
+      EXPECT_TRUE(distance(many.steps[s].loss, one.steps[s].loss) <= 1e-10) << optimizer << ' ' << s;
+      EXPECT_TRUE(distance(many.steps[s].gradient_norm, one.steps[s].gradient_norm) <= 1e-10) << optimizer << ' ' << s;
+    }
+  }
+}
+
+TEST_F(TrainerOverMpi, AgreesWithOneRankInFloatAsFarAsFloatGoes) {
+  const Config config = twenty_steps();
+  const auto one = alone<float>(config, data_), many = train<float>(config, data_, all_ranks(), Driver::polling);
+  EXPECT_TRUE(distance(many.steps[0].loss, one.steps[0].loss) <= 1e-6);
+  EXPECT_TRUE(distance(many.steps[0].gradient_norm, one.steps[0].gradient_norm) <= 1e-6);
+  EXPECT_TRUE(distance(many.steps[19].loss, one.steps[19].loss) <= 1e-4);
+  EXPECT_TRUE(distance(many.steps[19].gradient_norm, one.steps[19].gradient_norm) <= 1e-4);
+}
+
+TEST_F(TrainerOverMpi, HasTheSameBitsOnEveryRankWithEveryDriverAndOnASlowLink) {
+  const Config config = twenty_steps();
+  const auto polling = train<float>(config, data_, all_ranks(), Driver::polling);
+  const auto blocking = train<float>(config, data_, all_ranks(), Driver::blocking);
+  const auto thread = train<float>(config, data_, all_ranks(), Driver::thread);
+  const auto slow =
+      train<float>(config, data_, comm::emulate(all_ranks(), {Seconds(1e-4), ByteRate(1e8)}), Driver::polling);
+  EXPECT_EQ(polling.weights, blocking.weights);
+  EXPECT_EQ(polling.weights, thread.weights);
+  EXPECT_EQ(polling.weights, slow.weights);
+  const std::string bits(reinterpret_cast<const char*>(polling.weights.data()), polling.weights.size() * sizeof(float));
+  for (const std::string& other : world_.all_gather(bits)) EXPECT_TRUE(other == bits);
+}
+
+TEST_F(TrainerOverMpi, SendsTheBytesOfTheFormula) {
+  const auto course = train<float>(twenty_steps(), data_, all_ranks(), Driver::polling);
+  const auto parameters = static_cast<double>(course.weights.size());
+  for (const StepRecord& record : course.steps) {
+    EXPECT_EQ(world_.sum(record.wire.as_double()), 2.0 * (world_.size() - 1) * parameters * 4);
+    EXPECT_EQ(record.payload.as_double(), parameters * 4);
+  }
+}
+
+}  // namespace
+}  // namespace annulet::train

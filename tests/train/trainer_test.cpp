@@ -1,0 +1,157 @@
+#include "annulet/train/trainer.hpp"
+
+#include <gmock/gmock.h>
+
+#include <mutex>
+
+#include "annulet/base/error.hpp"
+#include "annulet/train/agree.hpp"
+#include "collectives/in_process_ranks.hpp"
+#include "train/golden.hpp"
+
+namespace annulet::train {
+namespace {
+
+using collectives::Driver;
+using collectives::Engine;
+using testing::AllOf;
+using testing::HasSubstr;
+
+template <class T>
+void expect_golden(int world, const Config& config, const double (&losses)[6], double tolerance) {
+  const data::Dataset data = golden::dataset();
+  collectives::run_ranks(world, [&](int, std::unique_ptr<comm::Transport> transport) {
+    Engine engine(std::move(transport), {.deadline = Seconds(60)});
+    Trainer<T> trainer(config, engine, data, nullptr);
+    golden::set_weights(trainer);
+    for (int step = 0; step < 6; ++step) {
+      const StepRecord record = trainer.step();
+      EXPECT_TRUE(std::abs(record.loss - losses[step]) <= tolerance)
+          << record.loss << " at step " << step << " of " << world;
+      EXPECT_EQ(record.samples, 8);
+      if (step == 0) {
+        EXPECT_TRUE(std::abs(record.gradient_norm - golden::kFirstNorm) <= tolerance) << record.gradient_norm;
+      }
+    }
+  });
+}
+
+TEST(Trainer, GivesTheGoldenLossesOnAnyNumberOfRanks) {
+  for (const int world : {1, 2, 3, 4, 7, 9}) {  // 7 and 9: uneven shares, and a rank without samples
+    expect_golden<double>(world, golden::config(), golden::kSgdLosses, 1e-10);
+    expect_golden<double>(world, golden::adam(), golden::kAdamLosses, 1e-10);
+    expect_golden<float>(world, golden::config(), golden::kSgdLosses, 1e-6);
+    expect_golden<float>(world, golden::adam(), golden::kAdamLosses, 1e-6);
+  }
+}
+
+TEST(Trainer, AccumulatingMicroBatchesIsTheSameStep) {
+  for (const Elements parts : {2, 3, 8}) {
+    Config config = golden::config();
+    config.accumulate = parts;
+    expect_golden<double>(1, config, golden::kSgdLosses, 1e-10);
+    expect_golden<double>(3, config, golden::kSgdLosses, 1e-10);
+  }
+}
+
+// 3 samples, 4 ranks, batch 2: the second step has one sample, and most ranks none.
+TEST(Trainer, CountsRaggedBatchesExactlyWithFewerSamplesThanRanks) {
+  const data::Dataset data = data::make_synthetic({3, 5, 3, 0, 7});
+  Config config = golden::config();
+  config.batch = 2, config.steps = 4;
+  std::mutex mutex;
+  std::vector<std::vector<double>> losses(5);
+  for (const int world : {1, 4}) {
+    collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+      Engine engine(std::move(transport), {.deadline = Seconds(60)});
+      Trainer<double> trainer(config, engine, data, &data);
+      for (int step = 0; step < 4; ++step) {
+        const StepRecord record = trainer.step();
+        EXPECT_EQ(record.samples, step % 2 == 0 ? 2 : 1);
+        const std::lock_guard lock(mutex);
+        if (rank == 0) losses[static_cast<std::size_t>(world)].push_back(record.loss);
+      }
+      const Evaluation evaluation = trainer.evaluate();
+      EXPECT_EQ(evaluation.samples, 3);
+      const std::lock_guard lock(mutex);
+      if (rank == 0) losses[static_cast<std::size_t>(world)].push_back(evaluation.loss);
+    });
+  }
+  for (std::size_t i = 0; i < losses[1].size(); ++i) EXPECT_TRUE(std::abs(losses[1][i] - losses[4][i]) <= 1e-12) << i;
+}
+
+TEST(Trainer, StopsOnAllRanksNamingTheRankAndStepOfANaN) {
+  Config config = golden::config();
+  config.inject = "nan:rank=1,step=2";
+  const data::Dataset data = golden::dataset();
+  collectives::run_ranks(3, [&](int, std::unique_ptr<comm::Transport> transport) {
+    Engine engine(std::move(transport), {.deadline = Seconds(60)});
+    Trainer<float> trainer(config, engine, data, nullptr);
+    trainer.step(), trainer.step();
+    const std::vector<float> before(trainer.weights().begin(), trainer.weights().end());
+    try {
+      trainer.step();
+      ADD_FAILURE() << "went on";
+    } catch (const AgreedError& error) {
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 1"), HasSubstr("step 2"), HasSubstr("not finite")));
+    }
+    EXPECT_TRUE(std::equal(before.begin(), before.end(), trainer.weights().begin()));  // untouched
+  });
+}
+
+TEST(Trainer, ClipsByTheNormOfTheSummedGradient) {
+  Config config = golden::config();
+  config.clip = golden::kFirstNorm / 2;
+  const data::Dataset data = golden::dataset();
+  std::mutex mutex;
+  std::vector<double> moved(4);
+  for (const int world : {1, 3}) {
+    collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+      Engine engine(std::move(transport), {.deadline = Seconds(60)});
+      Trainer<double> trainer(config, engine, data, nullptr);
+      golden::set_weights(trainer);
+      const std::vector<double> before(trainer.weights().begin(), trainer.weights().end());
+      EXPECT_NEAR(trainer.step().gradient_norm, golden::kFirstNorm, 1e-10);  // reported before clipping
+      double squares = 0;
+      for (std::size_t i = 0; i < before.size(); ++i) squares += std::pow(trainer.weights()[i] - before[i], 2);
+      const std::lock_guard lock(mutex);
+      if (rank == 0) moved[static_cast<std::size_t>(world)] = std::sqrt(squares);
+    });
+  }
+  const double expected = 0.1 * golden::kFirstNorm * (config.clip / (golden::kFirstNorm + 1e-6));
+  EXPECT_TRUE(std::abs(moved[1] - expected) <= 1e-12);
+  EXPECT_TRUE(std::abs(moved[3] - expected) <= 1e-12);
+}
+
+TEST(Trainer, RefusesDataThatDoNotFitTheModel) {
+  const data::Dataset data = golden::dataset();
+  const auto attempt = [&](void (*spoil)(Config&)) {
+    Config config = golden::config();
+    spoil(config);
+    comm::InProcessNetwork network(1);
+    Engine engine(network.connect(0), {});
+    Trainer<float> trainer(config, engine, data, nullptr);
+  };
+  using testing::ThrowsMessage;
+  EXPECT_THAT([&] { attempt([](Config& c) {
+                      c.widths = {6, 3};
+                    }); },
+              ThrowsMessage<InputError>(HasSubstr("samples have 5 features")));
+  EXPECT_THAT([&] { attempt([](Config& c) {
+                      c.widths = {5, 2};
+                    }); },
+              ThrowsMessage<InputError>(HasSubstr("there are 3 classes")));
+  EXPECT_THAT([&] { attempt([](Config& c) { c.loss = "mse"; }); },
+              ThrowsMessage<InputError>(HasSubstr("wants real values")));
+}
+
+TEST(Trainer, MakesAsManyStepsAsTheEpochsHaveUnlessTold) {
+  Config config;
+  config.batch = 8, config.epochs = 3;
+  EXPECT_EQ(total_steps(config, 20), 9);
+  config.steps = 0;
+  EXPECT_EQ(total_steps(config, 20), 0);
+}
+
+}  // namespace
+}  // namespace annulet::train
