@@ -1,5 +1,5 @@
 #pragma once
-// The system's BLAS, if Annulet was built with ANNULET_BLAS: CMake chooses blas_system.cpp or blas_none.cpp.
+// The system's BLAS; only with ANNULET_BLAS.
 
 namespace annulet::nn {
 

@@ -17,7 +17,7 @@ using Eigen::internal::pstoreu;
 // pragmas.
 template <class T, int kRows, int kVectors>
 void tile(Elements depth, const Factor<T>& factor, const T* b, const Sum<T>& out) {
-  Packet<T> sums[kRows][kVectors];
+  Packet<T> sums[std::size_t{kRows}][std::size_t{kVectors}];
 #pragma GCC unroll 8
   for (auto& row : sums) {
 #pragma GCC unroll 8
@@ -25,7 +25,7 @@ void tile(Elements depth, const Factor<T>& factor, const T* b, const Sum<T>& out
   }
   const T* a = factor.data;
   for (Elements k = 0; k < depth; ++k, a += factor.step, b += kTileColumns<T>) {
-    Packet<T> lanes[kVectors];
+    Packet<T> lanes[std::size_t{kVectors}];
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) lanes[v] = ploadu<Packet<T>>(b + v * kLanes<T>);
 #pragma GCC unroll 8

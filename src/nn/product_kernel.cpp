@@ -118,7 +118,7 @@ void prepare_products() {}
 template <class T>
 void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress) {
   Pulses pulses(progress);
-  const bool w_is_small = w.size() < x.rows * (w.rows + w.columns);
+  const bool w_is_small = w.size() <= x.rows * (w.rows + w.columns);
   if (!w_is_small) return forward_transposed(x, w, bias, y, pulses);
   multiply<T>({x.rows, x.columns, w.rows}, {x.data, x.columns, 1}, transpose_of(w), bias, 0, y, pulses);
 }

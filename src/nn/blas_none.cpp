@@ -1,7 +1,0 @@
-#include "nn/blas.hpp"
-
-namespace annulet::nn {
-
-void use_one_blas_thread() {}
-
-}  // namespace annulet::nn
