@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <sched.h>
+
 #include <exception>
 #include <limits>
 
@@ -19,11 +21,32 @@ int count_of(std::size_t n) {
   return static_cast<int>(n);
 }
 
+// Starts a collective by start(request) and waits for it. The non-blocking forms, since a blocking one can neither be
+// given up nor yields its core.
+template <class Start>
+void run(const Communicator& communicator, std::string_view call, Start start) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(start(&request), call);
+  const Instant begin = Clock::now();
+  for (int done = 0;;) {
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), call);
+    if (done != 0) return;
+    sched_yield();
+    const Seconds waited = Clock::now() - begin;
+    if (waited <= CommunicatorAccess::deadline(communicator)) continue;
+    throw RunError(
+        {fmt::format("rank {} has waited {} for all ranks to come to {}", communicator.rank(), to_text(waited), call),
+         "a rank is stopped, far behind or gone", "Look at that rank; --deadline sets how long to wait"});
+  }
+}
+
 template <class T>
 T reduced(const Communicator& communicator, T value, MPI_Datatype type, MPI_Op op) {
   if (communicator.size() == 1) return value;
   T result{};
-  check(MPI_Allreduce(&value, &result, 1, type, op, native(communicator)), "MPI_Allreduce");
+  run(communicator, "MPI_Iallreduce", [&](MPI_Request* request) {
+    return MPI_Iallreduce(&value, &result, 1, type, op, native(communicator), request);
+  });
   return result;
 }
 
@@ -33,7 +56,9 @@ std::vector<T> gathered_by_all(const Communicator& communicator, std::span<const
   if (communicator.size() == 1) return all;
   all.resize(values.size() * static_cast<std::size_t>(communicator.size()));
   const int count = count_of(values.size());
-  check(MPI_Allgather(values.data(), count, type, all.data(), count, type, native(communicator)), "MPI_Allgather");
+  run(communicator, "MPI_Iallgather", [&](MPI_Request* request) {
+    return MPI_Iallgather(values.data(), count, type, all.data(), count, type, native(communicator), request);
+  });
   return all;
 }
 
@@ -67,6 +92,8 @@ MPI_Comm CommunicatorAccess::native(const Communicator& communicator) {
   return communicator.handle_ ? communicator.handle_->comm : MPI_COMM_NULL;
 }
 
+Seconds CommunicatorAccess::deadline(const Communicator& communicator) { return communicator.handle_->deadline; }
+
 Communicator duplicate(MPI_Comm communicator) {
   if (communicator == MPI_COMM_NULL) return {};
   MPI_Comm copy = MPI_COMM_NULL;
@@ -88,12 +115,20 @@ int Communicator::rank() const { return handle_ ? handle_->rank : 0; }
 
 int Communicator::size() const { return handle_ ? handle_->size : 1; }
 
+void Communicator::set_deadline(Seconds deadline) const {
+  if (handle_) handle_->deadline = deadline;
+}
+
 void Communicator::barrier() const {
-  if (size() > 1) check(MPI_Barrier(native(*this)), "MPI_Barrier");
+  if (size() == 1) return;
+  run(*this, "MPI_Ibarrier", [&](MPI_Request* request) { return MPI_Ibarrier(native(*this), request); });
 }
 
 void Communicator::broadcast(std::span<std::byte> bytes, int root) const {
-  if (size() > 1) check(MPI_Bcast(bytes.data(), count_of(bytes.size()), MPI_BYTE, root, native(*this)), "MPI_Bcast");
+  if (size() == 1) return;
+  run(*this, "MPI_Ibcast", [&](MPI_Request* request) {
+    return MPI_Ibcast(bytes.data(), count_of(bytes.size()), MPI_BYTE, root, native(*this), request);
+  });
 }
 
 std::string Communicator::broadcast(const std::string& text, int root) const {
@@ -127,9 +162,11 @@ std::vector<std::string> Communicator::all_gather(const std::string& text) const
   for (const std::int64_t n : lengths) counts.push_back(count_of(static_cast<std::size_t>(n)));
   const auto offsets = offsets_of(counts);
   std::string all(static_cast<std::size_t>(offsets.back() + counts.back()), '\0');
-  check(MPI_Allgatherv(text.data(), counts[static_cast<std::size_t>(rank())], MPI_CHAR, all.data(), counts.data(),
-                       offsets.data(), MPI_CHAR, native(*this)),
-        "MPI_Allgatherv");
+  const int mine = counts[static_cast<std::size_t>(rank())];
+  run(*this, "MPI_Iallgatherv", [&](MPI_Request* request) {
+    return MPI_Iallgatherv(text.data(), mine, MPI_CHAR, all.data(), counts.data(), offsets.data(), MPI_CHAR,
+                           native(*this), request);
+  });
   std::vector<std::string> texts;
   for (std::size_t r = 0; r < counts.size(); ++r) {
     texts.push_back(all.substr(static_cast<std::size_t>(offsets[r]), static_cast<std::size_t>(counts[r])));
@@ -142,12 +179,15 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
   const int mine = count_of(bytes.size());
   const bool here = rank() == root;
   std::vector<int> counts(here ? static_cast<std::size_t>(size()) : 0);
-  check(MPI_Gather(&mine, 1, MPI_INT, counts.data(), 1, MPI_INT, root, native(*this)), "MPI_Gather");
+  run(*this, "MPI_Igather", [&](MPI_Request* request) {
+    return MPI_Igather(&mine, 1, MPI_INT, counts.data(), 1, MPI_INT, root, native(*this), request);
+  });
   const auto offsets = offsets_of(counts);
   std::vector<std::byte> all(here ? static_cast<std::size_t>(offsets.back() + counts.back()) : 0);
-  check(MPI_Gatherv(bytes.data(), mine, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, root,
-                    native(*this)),
-        "MPI_Gatherv");
+  run(*this, "MPI_Igatherv", [&](MPI_Request* request) {
+    return MPI_Igatherv(bytes.data(), mine, MPI_BYTE, all.data(), counts.data(), offsets.data(), MPI_BYTE, root,
+                        native(*this), request);
+  });
   std::vector<std::vector<std::byte>> parts;
   for (std::size_t r = 0; r < counts.size(); ++r) {
     const auto first = all.begin() + offsets[r];

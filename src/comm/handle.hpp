@@ -15,11 +15,13 @@ struct Communicator::Handle {
 
   MPI_Comm comm;
   int rank = 0, size = 1;
+  Seconds deadline{300};
 };
 
 struct CommunicatorAccess {
   static Communicator wrap(MPI_Comm communicator);
   static MPI_Comm native(const Communicator& communicator);
+  static Seconds deadline(const Communicator& communicator);
 };
 
 }  // namespace annulet::comm

@@ -266,6 +266,7 @@ class Session {
 Summary run_session(const Config& config, const comm::Environment& environment, const SessionOptions& options,
                     Observer& observer) {
   agree_on(environment.world(), [&] { validate(config); });
+  environment.world().set_deadline(config.deadline);
   if (config.type == "double") return Session<double>(config, environment, options, observer).run();
   return Session<float>(config, environment, options, observer).run();
 }

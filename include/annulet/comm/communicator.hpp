@@ -1,12 +1,15 @@
 #pragma once
 // A group of ranks. The default one is null: a world of one that never calls MPI. The blocking collectives here are for
-// start-up and shutdown, while no engine is running; everything in between is an operation of the engine.
+// start-up and shutdown, while no engine is running; everything in between is an operation of the engine. They give up
+// with RunError when a rank has not come within the deadline, and yield the core while they wait.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
+
+#include "annulet/base/units.hpp"
 
 namespace annulet::comm {
 
@@ -17,6 +20,9 @@ class Communicator {
   int rank() const;
   int size() const;
   bool is_null() const { return handle_ == nullptr; }
+
+  // For all copies of this communicator; 300 s unless set.
+  void set_deadline(Seconds deadline) const;
 
   void barrier() const;
   void broadcast(std::span<std::byte> bytes, int root) const;
