@@ -115,7 +115,8 @@ class Engine::Core {
 
   // Lets everything move that can. True if anything did.
   bool step() {
-    bool moved = take_launched() | finish_messages();
+    bool moved = take_launched();
+    moved |= finish_messages();
     for (std::size_t i = 0; i < active_.size();) {
       Operation& operation = slots_[active_[i]]->operation;
       moved |= operation.advance(*transport_);
