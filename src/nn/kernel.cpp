@@ -1,6 +1,5 @@
 #include "nn/kernel.hpp"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -35,12 +34,13 @@ void tile(Elements depth, const Factor<T>& factor, const T* b, const Sum<T>& out
       for (int v = 0; v < kVectors; ++v) sums[r][v] = pmadd(broadcast, lanes[v], sums[r][v]);
     }
   }
+  const auto [start, c] = out;
 #pragma GCC unroll 8
   for (int r = 0; r < kRows; ++r) {
 #pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
-      if (out.start) sums[r][v] = padd(ploadu<Packet<T>>(out.start + r * out.start_row + v * kLanes<T>), sums[r][v]);
-      pstoreu(out.c + r * out.c_row + v * kLanes<T>, sums[r][v]);
+      if (start.data) sums[r][v] = padd(ploadu<Packet<T>>(start.data + r * start.row + v * kLanes<T>), sums[r][v]);
+      pstoreu(c.data + r * c.row + v * kLanes<T>, sums[r][v]);
     }
   }
 }
@@ -58,42 +58,42 @@ constexpr auto tiles(std::integer_sequence<int, kIndex...>) {
 }  // namespace
 
 template <class T>
-void multiply_tile(Elements rows, Elements columns, Elements depth, const Factor<T>& a, const T* b, const Sum<T>& sum) {
+void multiply_tile(Shape shape, const Factor<T>& a, const T* b, const Sum<T>& sum) {
   static constexpr auto kTiles = tiles<T>(std::make_integer_sequence<int, kTileRows * kTileVectors>{});
-  const Elements vectors = (columns + kLanes<T> - 1) / kLanes<T>;
-  const auto function = kTiles[static_cast<std::size_t>((rows - 1) * kTileVectors + vectors - 1)];
-  if (columns % kLanes<T> == 0) return function(depth, a, b, sum);
-  alignas(64) T whole[kTileRows * kTileColumns<T>];  // a last vector that would reach past the end of a row of C
-  function(depth, a, b, {nullptr, 0, whole, kTileColumns<T>});
-  for (Elements r = 0; r < rows; ++r) {
+  const Elements vectors = (shape.columns + kLanes<T> - 1) / kLanes<T>;
+  const auto function = kTiles[static_cast<std::size_t>((shape.rows - 1) * kTileVectors + vectors - 1)];
+  if (shape.columns % kLanes<T> == 0) return function(shape.depth, a, b, sum);
+  alignas(64) T whole[kTileRows * kTileColumns<T>];  // a last packet would reach past the end of a row of C
+  function(shape.depth, a, b, {{nullptr, 0}, {whole, kTileColumns<T>}});
+  for (Elements r = 0; r < shape.rows; ++r) {
     const T* from = whole + r * kTileColumns<T>;
-    T* to = sum.c + r * sum.c_row;
-    for (Elements c = 0; c < columns; ++c) to[c] = sum.start ? sum.start[r * sum.start_row + c] + from[c] : from[c];
+    const T* start = sum.start.data ? sum.start.data + r * sum.start.row : nullptr;
+    T* to = sum.c.data + r * sum.c.row;
+    for (Elements c = 0; c < shape.columns; ++c) to[c] = start ? start[c] + from[c] : from[c];
   }
 }
 
 template <class T>
-void transpose(const T* from, Elements from_row, Elements rows, Elements columns, T* to, Elements to_row) {
+void transpose(Elements rows, Elements columns, Rows<const T> from, Rows<T> to) {
   constexpr Elements n = kLanes<T>;
   const Elements whole_rows = rows / n * n, whole_columns = columns / n * n;
   for (Elements r = 0; r < whole_rows; r += n) {
     for (Elements c = 0; c < whole_columns; c += n) {
       Eigen::internal::PacketBlock<Packet<T>, n> block;
-      for (Elements i = 0; i < n; ++i) block.packet[i] = ploadu<Packet<T>>(from + (r + i) * from_row + c);
+      for (Elements i = 0; i < n; ++i) block.packet[i] = ploadu<Packet<T>>(from.data + (r + i) * from.row + c);
       Eigen::internal::ptranspose(block);
-      for (Elements i = 0; i < n; ++i) pstoreu(to + (c + i) * to_row + r, block.packet[i]);
+      for (Elements i = 0; i < n; ++i) pstoreu(to.data + (c + i) * to.row + r, block.packet[i]);
     }
   }
   for (Elements c = 0; c < columns; ++c) {
-    for (Elements r = c < whole_columns ? whole_rows : 0; r < rows; ++r) to[c * to_row + r] = from[r * from_row + c];
+    T* row = to.data + c * to.row;
+    for (Elements r = c < whole_columns ? whole_rows : 0; r < rows; ++r) row[r] = from.data[r * from.row + c];
   }
 }
 
-#define ANNULET_INSTANTIATE(T)                                                                             \
-  template void multiply_tile<T>(Elements, Elements, Elements, const Factor<T>&, const T*, const Sum<T>&); \
-  template void transpose<T>(const T*, Elements, Elements, Elements, T*, Elements);
-ANNULET_INSTANTIATE(float)
-ANNULET_INSTANTIATE(double)
-#undef ANNULET_INSTANTIATE
+template void multiply_tile(Shape, const Factor<float>&, const float*, const Sum<float>&);
+template void multiply_tile(Shape, const Factor<double>&, const double*, const Sum<double>&);
+template void transpose(Elements, Elements, Rows<const float>, Rows<float>);
+template void transpose(Elements, Elements, Rows<const double>, Rows<double>);
 
 }  // namespace annulet::nn

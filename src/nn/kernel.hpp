@@ -22,6 +22,17 @@ inline constexpr int kTileVectors = EIGEN_ARCH_DEFAULT_NUMBER_OF_REGISTERS >= 32
 template <class T>
 inline constexpr Elements kTileColumns = kTileVectors* kLanes<T>;
 
+struct Shape {
+  Elements rows, depth, columns;
+};
+
+// Rows of contiguous elements, `row` apart.
+template <class T>
+struct Rows {
+  T* data;
+  Elements row;
+};
+
 // A (i, k) = data[i * row + k * step].
 template <class T>
 struct Factor {
@@ -29,22 +40,20 @@ struct Factor {
   Elements row, step;
 };
 
-// What is added up: C (i, j) of c + i * c_row + j. Nothing is added to A B where `start` is null.
+// C = start + A B; the rows of `start` may all be the same one (0 apart). A null `start` adds nothing.
 template <class T>
 struct Sum {
-  const T* start;
-  Elements start_row;  // 0: the same row for all
-  T* c;
-  Elements c_row;
+  Rows<const T> start;
+  Rows<T> c;
 };
 
-// b [depth, kTileColumns], aligned to 64 bytes; columns from `columns` up to the next multiple of kLanes are read and
-// not used. 1 <= rows <= kTileRows, 1 <= columns <= kTileColumns.
+// b [depth, kTileColumns], aligned to 64 bytes; its columns up to the next multiple of kLanes are read and not used.
+// 1 <= rows <= kTileRows, 1 <= columns <= kTileColumns.
 template <class T>
-void multiply_tile(Elements rows, Elements columns, Elements depth, const Factor<T>& a, const T* b, const Sum<T>& sum);
+void multiply_tile(Shape shape, const Factor<T>& a, const T* b, const Sum<T>& sum);
 
-// to [columns, rows], each row of `to_row` elements, = transpose of from [rows, columns]
+// to [columns, rows] = transpose of from [rows, columns]
 template <class T>
-void transpose(const T* from, Elements from_row, Elements rows, Elements columns, T* to, Elements to_row);
+void transpose(Elements rows, Elements columns, Rows<const T> from, Rows<T> to);
 
 }  // namespace annulet::nn

@@ -9,7 +9,7 @@ namespace {
 constexpr Elements kPulse = 16'000'000;      // multiply-adds between two pulses
 constexpr Elements kDepth = 192;             // most of the inner dimension that a block takes: 48 KiB of packed B
 constexpr Elements kDepthGranule = 16;       // of a block's depth: whole packets to transpose
-constexpr Elements kTransposedRows = 1'020;  // rows of a product that is computed transposed: 256 KiB of it
+constexpr Elements kTransposedRows = 1'536;  // rows of a product that is computed transposed: 384 KiB of it
 
 class Pulses {
  public:
@@ -26,20 +26,20 @@ class Pulses {
   Elements done_ = 0;
 };
 
-struct Shape {
-  Elements rows, depth, columns;
-};
-
 // Blocks of nearly equal depth: a last block of a few steps would cost as many loads and stores of C as a whole one.
 Elements block_depth(Elements depth) {
   const Elements blocks = (depth + kDepth - 1) / kDepth, granules = blocks * kDepthGranule;
   return blocks == 0 ? 1 : (depth + granules - 1) / granules * kDepthGranule;
 }
 
-// C [rows, columns] = first + A B, or C = C + A B for `first` = C; pack(k, depth, column, columns, to) gives a block of
-// B.
+template <class T>
+Rows<const T> rows_of(Matrix<T> m) {
+  return {m.data, m.columns};
+}
+
+// C [rows, columns] = first + A B, where `first` may be C. pack(k, depth, column, columns, to) gives a block of B.
 template <class T, class Pack>
-void multiply(Shape shape, Factor<T> a, Pack pack, const T* first, Elements first_row, Matrix<T> c, Pulses& pulses) {
+void multiply(Shape shape, Factor<T> a, Pack pack, Rows<const T> first, Matrix<T> c, Pulses& pulses) {
   alignas(64) T panel[kDepth * kTileColumns<T>];
   const Elements whole_depth = block_depth(shape.depth);
   for (Elements j = 0; j < shape.columns; j += kTileColumns<T>) {
@@ -47,12 +47,12 @@ void multiply(Shape shape, Factor<T> a, Pack pack, const T* first, Elements firs
     for (Elements k = 0; k < shape.depth; k += whole_depth) {
       const Elements depth = std::min(whole_depth, shape.depth - k);
       pack(k, depth, j, columns, panel);
-      const T* start = k == 0 ? first : c.data;
-      const Elements start_row = k == 0 ? first_row : c.columns;
+      const Rows<const T> start = k == 0 ? first : rows_of(c);
       for (Elements i = 0; i < shape.rows; i += kTileRows) {
         const Elements rows = std::min<Elements>(kTileRows, shape.rows - i);
-        multiply_tile<T>(rows, columns, depth, {a.data + i * a.row + k * a.step, a.row, a.step}, panel,
-                         {start ? start + i * start_row + j : nullptr, start_row, c.row(i) + j, c.columns});
+        multiply_tile<T>(
+            {rows, depth, columns}, {a.data + i * a.row + k * a.step, a.row, a.step}, panel,
+            {{start.data ? start.data + i * start.row + j : nullptr, start.row}, {c.row(i) + j, c.columns}});
         pulses.worked(rows * columns * depth);
       }
     }
@@ -71,7 +71,7 @@ void copy_padded(const T* from, Elements columns, T* to) {
 
 // Packs rows of B as they are.
 template <class T>
-auto rows_of(Matrix<const T> b) {
+auto pack_rows(Matrix<const T> b) {
   return [b](Elements k, Elements depth, Elements column, Elements columns, T* to) {
     for (Elements r = 0; r < depth; ++r) copy_padded(b.row(k + r) + column, columns, to + r * kTileColumns<T>);
   };
@@ -79,9 +79,9 @@ auto rows_of(Matrix<const T> b) {
 
 // Packs the transpose of m.
 template <class T>
-auto transpose_of(Matrix<const T> m) {
+auto pack_transpose(Matrix<const T> m) {
   return [m](Elements k, Elements depth, Elements column, Elements columns, T* to) {
-    transpose(m.row(column) + k, m.columns, columns, depth, to, kTileColumns<T>);
+    transpose<T>(columns, depth, {m.row(column) + k, m.columns}, {to, kTileColumns<T>});
     const Elements end = (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
     for (Elements r = 0; columns < end && r < depth; ++r) {
       std::fill(to + r * kTileColumns<T> + columns, to + r * kTileColumns<T> + end, T(0));
@@ -104,9 +104,9 @@ void forward_transposed(Matrix<const T> x, Matrix<const T> w, const T* bias, Mat
       const Elements outs = std::min(kTransposedRows, w.rows - o);
       const Matrix<T> z(scratch, outs, samples);
       for (Elements r = 0; r < outs; ++r) std::fill_n(z.row(r), samples, bias[o + r]);
-      multiply<T>({outs, w.columns, samples}, {w.row(o), w.columns, 1}, transpose_of(rows_from(x, s, samples)), z.data,
-                  samples, z, pulses);
-      transpose<T>(z.data, samples, outs, samples, y.row(s) + o, y.columns);
+      multiply<T>({outs, w.columns, samples}, {w.row(o), w.columns, 1}, pack_transpose(rows_from(x, s, samples)),
+                  rows_of<T>(z), z, pulses);
+      transpose<T>(outs, samples, {z.data, samples}, {y.row(s) + o, y.columns});
     }
   }
 }
@@ -120,13 +120,13 @@ void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matri
   Pulses pulses(progress);
   const bool w_is_small = w.size() <= x.rows * (w.rows + w.columns);
   if (!w_is_small) return forward_transposed(x, w, bias, y, pulses);
-  multiply<T>({x.rows, x.columns, w.rows}, {x.data, x.columns, 1}, transpose_of(w), bias, 0, y, pulses);
+  multiply<T>({x.rows, x.columns, w.rows}, {x.data, x.columns, 1}, pack_transpose(w), {bias, 0}, y, pulses);
 }
 
 template <class T>
 void multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress) {
   Pulses pulses(progress);
-  multiply<T>({dy.rows, dy.columns, w.columns}, {dy.data, dy.columns, 1}, rows_of(w), nullptr, 0, dx, pulses);
+  multiply<T>({dy.rows, dy.columns, w.columns}, {dy.data, dy.columns, 1}, pack_rows(w), {nullptr, 0}, dx, pulses);
 }
 
 template <class T>
@@ -134,8 +134,8 @@ void multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, Accumul
   Pulses pulses(progress);
   const bool overwrite = accumulate == Accumulate::overwrite;
   if (overwrite && x.rows == 0) std::ranges::fill(dw.elements(), T(0));
-  multiply<T>({dw.rows, x.rows, dw.columns}, {dy.data, 1, dy.columns}, rows_of(x), overwrite ? nullptr : dw.data,
-              dw.columns, dw, pulses);
+  multiply<T>({dw.rows, x.rows, dw.columns}, {dy.data, 1, dy.columns}, pack_rows(x),
+              {overwrite ? nullptr : dw.data, dw.columns}, dw, pulses);
 }
 
 #define ANNULET_INSTANTIATE(T)                                                                         \
