@@ -59,6 +59,32 @@ std::vector<Value> without_first(std::vector<Value> values, std::size_t skip = 5
   return values;
 }
 
+// The records of a run, every one of a short run, evenly spaced ones of a long run: enough for medians, never more than
+// kMost. When it is full, every other one goes.
+class RecordKeeper {
+ public:
+  explicit RecordKeeper(long steps) { kept_.reserve(static_cast<std::size_t>(std::min(steps, kMost))); }
+
+  void add(const StepRecord& record) {
+    if (record.step % stride_ != 0) return;
+    if (kept_.size() == static_cast<std::size_t>(kMost)) thin_out();
+    if (record.step % stride_ == 0) kept_.push_back(record);
+  }
+
+  const std::vector<StepRecord>& kept() const { return kept_; }
+
+ private:
+  static constexpr long kMost = 1 << 16;
+
+  void thin_out() {
+    stride_ *= 2;
+    std::erase_if(kept_, [this](const StepRecord& record) { return record.step % stride_ != 0; });
+  }
+
+  std::vector<StepRecord> kept_;
+  long stride_ = 1;
+};
+
 template <class T>
 class Session {
  public:
@@ -82,8 +108,8 @@ class Session {
   // Everything that can be refused is refused here, on all ranks together.
   void prepare() {
     agree_on(world_, [&] { data_ = load(config_); });
-    require_equal(world_, data_->train.fingerprint(),
-                  {"the training data are not the same on all ranks", "every rank takes its slice of one data set",
+    require_equal(world_, data_->train.fingerprint() ^ (data_->test ? data_->test->fingerprint() : 0),
+                  {"the data are not the same on all ranks", "every rank takes its slice of one data set",
                    "Give all ranks the same files"});
     steps_ = total_steps(config_, data_->train.samples());
     machine_ = look_at_machine(environment_, config_, config_.bucket, options_.machine);
@@ -97,7 +123,7 @@ class Session {
     collectives::require_same_operations(world_, *engine_);
     require_equal_replicas("before the first step");
     samples_.emplace(steps_, trainer_->sync().buckets().size());
-    records_.reserve(static_cast<std::size_t>(steps_));
+    records_.emplace(steps_);
   }
 
   void announce() {
@@ -124,7 +150,8 @@ class Session {
       if (samples_->wants(step)) {
         samples_->add(step, trainer_->sync(), trainer_->step_began(), trainer_->backward_ended(), machine_.clock_ahead);
       }
-      records_.push_back(record);
+      records_->add(record);
+      last_loss_ = record.loss;
       if (speaks()) observer_.step(record);
       if (evaluation_is_due(step)) evaluate(step);
     }
@@ -170,7 +197,7 @@ class Session {
     const auto report = samples_->gather(world_, buckets, Bytes(sizeof(T)), sync_options(config_), machine_.link);
     add_communication(summary, report.steps);
     summary.peak_rss = Bytes(static_cast<std::int64_t>(world_.maximum(measure::peak_resident().as_double())));
-    if (speaks()) observer_.end(summary, report.buckets, records_);
+    if (speaks()) observer_.end(summary, report.buckets, records_->kept());
     return summary;
   }
 
@@ -189,7 +216,7 @@ class Session {
     summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = algorithm();
     summary.parameters = trainer_->layout().size(), summary.steps = steps_, summary.global_batch = config_.batch;
     summary.bucket_bytes = config_.bucket;
-    if (!records_.empty()) summary.train_loss = records_.back().loss;
+    summary.train_loss = last_loss_;
     summary.evaluation = evaluation_;
     summary.flops_per_step = trainer_->model().flops(std::min(config_.batch, data_->train.samples()));
     summary.peak = machine_.peak, summary.gemm = machine_.gemm;
@@ -222,7 +249,7 @@ class Session {
 
   void add_times(Summary& summary) const {
     std::vector<double> totals, exposed;
-    for (const StepRecord& record : records_) {
+    for (const StepRecord& record : records_->kept()) {
       totals.push_back(record.seconds.total.count()), exposed.push_back(record.seconds.exposed.count());
     }
     if (totals.empty()) return;
@@ -256,7 +283,8 @@ class Session {
   std::unique_ptr<collectives::Engine> engine_;
   std::unique_ptr<Trainer<T>> trainer_;
   std::optional<StepSamples> samples_;
-  std::vector<StepRecord> records_;
+  std::optional<RecordKeeper> records_;
+  std::optional<double> last_loss_;
   std::optional<Evaluation> evaluation_;
   comm::Traffic traffic_;
 };

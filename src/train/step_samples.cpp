@@ -1,7 +1,6 @@
 #include "annulet/train/step_samples.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "annulet/cost/simulate.hpp"
 
@@ -17,7 +16,7 @@ class Rows {
  public:
   Rows(std::span<const std::byte> bytes, std::size_t buckets) : width_(kHead + kPerBucket * buckets) {
     values_.resize(bytes.size() / sizeof(double));
-    std::memcpy(values_.data(), bytes.data(), values_.size() * sizeof(double));
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(values_)).begin());
   }
   std::size_t count() const { return values_.size() / width_; }
   long step(std::size_t row) const { return static_cast<long>(at(row, 0)); }
