@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "nn/blas.hpp"
 #include "nn/kernel.hpp"
 #include "nn/product.hpp"
 
@@ -113,10 +114,11 @@ void forward_transposed(Matrix<const T> x, Matrix<const T> w, const T* bias, Mat
 
 }  // namespace
 
-void prepare_products() {}
+void prepare_products() { blas::prepare(); }
 
 template <class T>
 void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress) {
+  if (blas::multiply_forward(x, w, bias, y, progress)) return;
   Pulses pulses(progress);
   const bool w_is_small = w.size() <= x.rows * (w.rows + w.columns);
   if (!w_is_small) return forward_transposed(x, w, bias, y, pulses);
@@ -125,12 +127,14 @@ void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matri
 
 template <class T>
 void multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress) {
+  if (blas::multiply_backward(dy, w, dx, progress)) return;
   Pulses pulses(progress);
   multiply<T>({dy.rows, dy.columns, w.columns}, {dy.data, dy.columns, 1}, pack_rows(w), {nullptr, 0}, dx, pulses);
 }
 
 template <class T>
 void multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, Accumulate accumulate, Progress& progress) {
+  if (blas::multiply_outer(dy, x, dw, accumulate, progress)) return;
   Pulses pulses(progress);
   const bool overwrite = accumulate == Accumulate::overwrite;
   if (overwrite && x.rows == 0) std::ranges::fill(dw.elements(), T(0));
