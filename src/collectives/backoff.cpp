@@ -18,7 +18,7 @@ struct Limits {
 };
 
 constexpr Limits kPatient{50, 2000, microseconds(20), microseconds(100)};
-constexpr Limits kBackground{3, 0, microseconds(20), microseconds(150)};
+constexpr Limits kBackground{3, 0, microseconds(20), microseconds(250)};
 
 }  // namespace
 

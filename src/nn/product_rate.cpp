@@ -8,7 +8,7 @@
 namespace annulet::nn {
 
 FlopRate product_rate(Seconds budget) {
-  constexpr Elements rows = 512, inner = 1024, columns = 1024;
+  constexpr Elements rows = 256, inner = 512, columns = 1024;
   prepare_products();
   AlignedVector<float> dy(rows * inner, 0.5F), w(inner * columns, 0.25F), dx(rows * columns);
   Progress quiet;
