@@ -1,12 +1,8 @@
 #pragma once
-// The ring (Patarasuk & Yuan 2009). Ranks sit in a circle and send to the right only:
-//
-//        chunk travelling ->            reduce-scatter, step k of p-1: rank r sends chunk r-k-1, adds what comes to
-//        r-k-2
-//      0 ──▶ 1 ──▶ 2 ──▶ 3              all-gather,     step k of p-1: rank r sends chunk r-k, keeps what comes as
-//      r-k-1 ▲                 │              (chunk numbers mod p) └─────────────────┘              all-reduce = the
-//      first, then the second: 2(p-1) steps
-//
+// The ring (Patarasuk & Yuan 2009; drawn in the README). Rank r sends to r+1 only; chunk numbers are modulo p.
+//   reduce-scatter, step k of p-1: rank r sends chunk r-k-1 and adds what comes to its chunk r-k-2
+//   all-gather,     step k of p-1: rank r sends chunk r-k and keeps what comes as chunk r-k-1
+//   all-reduce: the first, then the second, 2(p-1) steps
 // After the reduce-scatter rank r owns the finished sum of chunk r. A chunk travels in segments: one is forwarded as
 // soon as it is reduced, so that sending, receiving and adding overlap (pipelining); with segment >= n / p there is one
 // message per step. Bytes of rank r for n elements: reduce-scatter n - |chunk r|, all-gather n - |chunk r+1|; over all
