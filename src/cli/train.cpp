@@ -66,9 +66,8 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
     if (!options.machine.empty()) session.machine = read_machine_file(options.machine);
     if (world.rank() != 0) return;
     if (!options.out.empty()) {
-      auto folder =
-          std::make_unique<report::RunFolder>(options.out, train::to_toml(options.config),
-                                              options.overwrite ? report::Existing::replace : report::Existing::refuse);
+      auto folder = std::make_unique<report::RunFolder>(
+          options.out, options.overwrite ? report::Existing::replace : report::Existing::refuse);
       session.weights = folder->weights();
       observers.add(std::move(folder));
     }

@@ -63,16 +63,17 @@ void write_line(std::string& text, const train::BucketRecord& r) {
 
 }  // namespace
 
-RunFolder::RunFolder(std::filesystem::path folder, const std::string& config_toml, Existing existing)
+RunFolder::RunFolder(std::filesystem::path folder, Existing existing)
     : folder_(std::move(folder)), flushed_(Clock::now()) {
   prepare(folder_, existing);
-  write_atomically(folder_ / "config.toml", config_toml);
   const std::filesystem::path steps = folder_ / "steps.jsonl";
   steps_.reset(std::fopen(steps.c_str(), "we"));
   if (!steps_) throw InputError({fmt::format("{} cannot be written", steps.string()), std::strerror(errno), ""});
 }
 
 RunFolder::~RunFolder() = default;
+
+void RunFolder::begin(const train::RunInfo& info) { write_atomically(folder_ / "config.toml", info.config_toml); }
 
 // Formatted into one buffer, so that a step allocates nothing; written out every few seconds, so that it can be
 // watched.

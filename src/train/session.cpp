@@ -141,6 +141,7 @@ class Session {
     info.train_samples = data_->train.samples(), info.test_samples = data_->test ? data_->test->samples() : 0;
     info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
     info.warnings = machine_.warnings;
+    info.config_toml = to_toml(resolved());
     observer_.begin(info);
   }
 
@@ -206,6 +207,14 @@ class Session {
         world_, hash_of<T>(trainer_->weights()),
         {fmt::format("the weights are not the same on all ranks {}", when),
          "the replicas must stay equal to the last bit", "Look for ranks with other hardware or another build"});
+  }
+
+  Config resolved() const {
+    Config config = config_;
+    config.steps = steps_;
+    config.driver = collectives::to_text(machine_.driver.driver);
+    config.slots = sync_options(config_).slots;
+    return config;
   }
 
   std::string algorithm() const { return fmt::format("ring, segments of {}", to_text(config_.segment)); }

@@ -18,7 +18,10 @@ using Json = nlohmann::json;
 TEST(RunFolder, HoldsConfigStepsBucketsAndSummary) {
   const test::TemporaryFolder folder;
   {
-    RunFolder run(folder / "run", "steps = 1\n", Existing::refuse);
+    RunFolder run(folder / "run", Existing::refuse);
+    train::RunInfo info;
+    info.config_toml = "steps = 1\n";
+    run.begin(info);
     run.step(example::steps()[0]);
     run.end(example::summary(), example::buckets(), example::steps());
   }
@@ -38,17 +41,17 @@ TEST(RunFolder, HoldsConfigStepsBucketsAndSummary) {
 TEST(RunFolder, RefusesToLoseAnOlderRunUnlessTold) {
   const test::TemporaryFolder folder;
   folder.write("weights.safetensors", "precious");
-  EXPECT_THAT([&] { RunFolder(folder / "", "", Existing::refuse); },
+  EXPECT_THAT([&] { RunFolder(folder / "", Existing::refuse); },
               ThrowsMessage<InputError>(HasSubstr("pass --overwrite")));
   EXPECT_EQ(test::content_of(folder / "weights.safetensors"), "precious");
-  RunFolder replaced(folder / "", "x = 1\n", Existing::replace);
-  EXPECT_EQ(folder.names(), (std::vector<std::string>{"config.toml", "steps.jsonl"}));
+  RunFolder replaced(folder / "", Existing::replace);
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"steps.jsonl"}));
 }
 
 TEST(RunFolder, SaysWhyAFolderCannotBeMade) {
   const test::TemporaryFolder folder;
   folder.write("file", "");
-  EXPECT_THAT([&] { RunFolder(folder / "file/run", "", Existing::refuse); },
+  EXPECT_THAT([&] { RunFolder(folder / "file/run", Existing::refuse); },
               ThrowsMessage<InputError>(HasSubstr("cannot be made")));
 }
 

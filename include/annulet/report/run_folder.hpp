@@ -16,14 +16,14 @@ enum class Existing { refuse, replace };  // what to do with a folder that has a
 
 class RunFolder final : public train::Observer {
  public:
-  // Makes the folder and writes config.toml. Throws InputError if it cannot be made, or if it is not empty and
-  // `existing` is refuse.
-  RunFolder(std::filesystem::path folder, const std::string& config_toml, Existing existing);
+  // Makes the folder. Throws InputError if it cannot be made, or if it is not empty and `existing` is refuse.
+  RunFolder(std::filesystem::path folder, Existing existing);
   ~RunFolder() override;
 
   const std::filesystem::path& path() const { return folder_; }
   std::filesystem::path weights() const { return folder_ / "weights.safetensors"; }
 
+  void begin(const train::RunInfo& info) override;
   void step(const train::StepRecord& record) override;
   void end(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
            const std::vector<train::StepRecord>& steps) override;

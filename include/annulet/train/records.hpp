@@ -70,6 +70,7 @@ struct RunInfo {
   Elements train_samples = 0, test_samples = 0;
   std::string mpi, thread_level;
   std::vector<std::string> warnings;
+  std::string config_toml;  // the options with everything that was left open decided
 };
 
 struct Summary {
