@@ -82,7 +82,9 @@ class Adder {
       try {
         value = read(text);
       } catch (const InputError& error) {
-        throw InputError({flag + ": " + error.what()});
+        std::string what = flag + ": " + error.what();
+        what.pop_back();  // the message ends in a full stop of its own
+        throw InputError({what});
       }
     };
     return app_.add_option_function<std::string>(flag, store, meaning)->default_str(shown)->type_name(type);
@@ -110,7 +112,9 @@ Parsed parse(CLI::App& app, const std::vector<std::string>& arguments, std::stri
   } catch (const CLI::FileError& error) {
     throw InputError({error.what(), "", "Name an existing file with --config"});
   } catch (const CLI::ParseError& error) {
-    throw InputError({error.what(), "", fmt::format("See {} --help", app.get_name())});
+    const CLI::Option* file = app.get_option("--config");
+    const std::string origin = file->count() > 0 ? fmt::format("the command line or {}", file->as<std::string>()) : "";
+    throw InputError({error.what(), origin, fmt::format("See {} --help", app.get_name())});
   }
 }
 

@@ -29,14 +29,15 @@ std::string usage() {
 }
 
 bool first_process() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"}) {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
     if (const char* rank = std::getenv(variable)) return std::string_view(rank) == "0";
   }
   return true;
 }
 
 int run(const Arguments& arguments) {
-  const std::string name = arguments.empty() ? "--help" : arguments.front();
+  if (arguments.empty()) return print_error_once(usage()), 2;
+  const std::string& name = arguments.front();
   if (name == "--help" || name == "-h") return print_once(usage()), 0;
   if (name == "--version") {
     print_once(fmt::format("annulet {} ({}, {}, {}{})\n", build::kVersion, build::kCompiler, build::kType, build::kArch,
@@ -64,7 +65,10 @@ void print_error_once(const std::string& text) {
 
 int main(int argc, char** argv) {
   try {
-    return annulet::cli::run({argv + 1, argv + argc});
+    const int code = annulet::cli::run({argv + 1, argv + argc});
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    std::fputs("annulet: the output could not be written (is the disk full?)\n", stderr);
+    return code != 0 ? code : 1;
   } catch (const std::exception& error) {  // before MPI was there to agree over: every process fails alike
     annulet::cli::print_error_once(fmt::format("annulet: {}", error.what()));
     return 2;

@@ -1,7 +1,6 @@
 // annulet train: trains a model on all ranks of the MPI world, or alone without mpirun.
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <optional>
 
 #include "annulet/base/error.hpp"
@@ -54,11 +53,14 @@ void add_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--overwrite", options.overwrite, "replace an older run in that folder")->group("Files");
   app.add_option("--machine", options.machine, "a file with the link to predict with (default: a quick calibration)")
       ->group("Files");
-  app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")->group("Run");
+  app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")
+      ->check(CLI::PositiveNumber)
+      ->group("Run");
 }
 
 void run(const TrainOptions& options, const comm::Environment& environment) {
   const comm::Communicator& world = environment.world();
+  world.set_deadline(options.config.deadline);
   Observers observers;
   train::SessionOptions session;
   train::agree_on(world, [&] {
@@ -74,7 +76,7 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
     observers.add(std::make_unique<report::Console>(report::detect_liveliness()));
   });
   train::run_session(options.config, environment, session, observers);
-  if (world.rank() == 0 && !options.out.empty()) print_once(fmt::format("results in {}\n", options.out));
+  if (world.rank() == 0 && !options.out.empty()) fmt::print("results in {}\n", options.out);
 }
 
 }  // namespace
@@ -94,7 +96,7 @@ int train(const Arguments& arguments) {
     run(options, environment);
     return 0;
   } catch (const train::AgreedError& error) {  // on every rank at the same point: leave in good order
-    print_error_once(fmt::format("annulet train: {}", error.what()));
+    if (environment.world().rank() == 0) fmt::print(stderr, "annulet train: {}\n", error.what());
     return 1;
   } catch (const std::exception& error) {  // on this rank only: the others may wait for it
     comm::abort_job(1, fmt::format("annulet train: rank {}: {}", environment.world().rank(), error.what()));

@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -32,6 +31,7 @@ class Engine::Core {
       : transport_(std::move(transport)), options_(options), scratch_(static_cast<std::size_t>(options.active)) {
     ANNULET_EXPECTS(transport_ != nullptr && options.active > 0,
                     "an engine needs a transport and room for one operation");
+    ANNULET_EXPECTS(transport_->tag_count() > options.active, "operations in progress have tags of their own");
     active_.reserve(scratch_.size());
     if (options.driver == Driver::thread) thread_ = std::thread([this] { progress(); });
   }
@@ -151,7 +151,6 @@ class Engine::Core {
     const auto free = std::find_if(scratch_.begin(), scratch_.end(), [](const Scratch& s) { return !s.used; });
     free->used = true;
     slot.scratch = static_cast<std::size_t>(free - scratch_.begin());
-    slot.timeline.started = Clock::now();
     slot.operation.start(next_tag_, static_cast<std::uint64_t>(id) << kStepBits, free->memory);
     next_tag_ = (next_tag_ + 1) % transport_->tag_count();
     active_.push_back(id);
@@ -185,8 +184,9 @@ class Engine::Core {
   }
 
   void check_deadline() const {
-    const Seconds idle = Clock::now() - last_move_;
-    if (active_.empty() || idle <= options_.deadline) return;
+    const Seconds idle = Clock::now() - last_move_.load();
+    const bool something_is_due = transport_->next_event() != Instant::max();  // a slow link is no stopped rank
+    if (active_.empty() || idle <= options_.deadline || something_is_due) return;
     std::string stuck;
     for (const std::size_t id : active_) {
       const Operation& operation = slots_[id]->operation;
@@ -199,7 +199,13 @@ class Engine::Core {
 
   void wait_for_thread(Slot& slot) {
     std::unique_lock lock(mutex_);
-    finished_signal_.wait(lock, [&] { return slot.done.load() || failure_; });
+    // The progress thread keeps the deadline; this only catches a thread that hangs inside MPI.
+    while (!finished_signal_.wait_for(lock, 2 * options_.deadline, [&] { return slot.done.load() || failure_; })) {
+      if (Clock::now() - last_move_.load() > 2 * options_.deadline) {
+        throw RunError(
+            {fmt::format("rank {}: the progress thread does not come back", transport_->rank()), "MPI itself hangs"});
+      }
+    }
     if (!slot.done.load()) std::rethrow_exception(failure_);
   }
 
@@ -241,7 +247,7 @@ class Engine::Core {
   std::vector<std::size_t> active_;  // oldest first
   std::vector<std::size_t> taken_;   // launched, waiting for room
   int next_tag_ = 0;
-  Instant last_move_{};
+  std::atomic<Instant> last_move_{};
 
   std::mutex mutex_;
   std::condition_variable launched_signal_, finished_signal_;
@@ -304,7 +310,8 @@ void require_same_operations(const comm::Communicator& communicator, const Engin
   }
 }
 
-DriverChoice choose_driver(std::string_view wish, int cores, int ranks_on_node, bool threads_allowed) {
+DriverChoice choose_driver(std::string_view wish, const Placement& placement, bool threads_allowed) {
+  const auto [cores, ranks_on_node, world] = placement;
   if (wish == "blocking") return {Driver::blocking, "as asked"};
   if (wish == "polling") return {Driver::polling, "as asked"};
   if (wish == "thread") {
@@ -314,6 +321,7 @@ DriverChoice choose_driver(std::string_view wish, int cores, int ranks_on_node, 
   if (wish != "auto") {
     throw InputError({fmt::format("'{}' is not a driver", wish), "", "Choose blocking, polling, thread or auto"});
   }
+  if (world == 1) return {Driver::polling, "one rank has nobody to communicate with"};
   if (!threads_allowed) return {Driver::polling, "this MPI allows only its main thread to communicate"};
   if (cores >= 2 * ranks_on_node) {
     return {Driver::thread,

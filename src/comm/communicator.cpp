@@ -63,8 +63,13 @@ std::vector<T> gathered_by_all(const Communicator& communicator, std::span<const
 }
 
 std::vector<int> offsets_of(const std::vector<int>& counts) {
-  std::vector<int> offsets(counts.size(), 0);
-  for (std::size_t r = 1; r < counts.size(); ++r) offsets[r] = offsets[r - 1] + counts[r - 1];
+  std::vector<int> offsets;
+  std::size_t total = 0;
+  for (const int count : counts) {
+    offsets.push_back(count_of(total));
+    total += static_cast<std::size_t>(count);
+  }
+  count_of(total);  // the sum must fit as well
   return offsets;
 }
 

@@ -47,7 +47,7 @@ void check_world(int size, std::optional<int> expected_ranks) {
          "Use the mpirun of the MPI that this program was built with"});
   }
   if (expected_ranks && *expected_ranks != size) {
-    throw InputError({fmt::format("the world has {} ranks, expected {}", size, *expected_ranks),
+    throw InputError({fmt::format("the world has {} rank{}, expected {}", size, size == 1 ? "" : "s", *expected_ranks),
                       "--expect-ranks was given", fmt::format("Launch with mpirun -n {}", *expected_ranks)});
   }
 }

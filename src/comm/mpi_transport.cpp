@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "annulet/base/error.hpp"
@@ -26,6 +27,19 @@ class MpiTransport final : public Transport {
     requests_.reserve(kReserve), pieces_.reserve(kReserve), indices_.reserve(kReserve), statuses_.reserve(kReserve);
     messages_.reserve(kReserve), free_.reserve(kReserve), finished_.reserve(kReserve);
   }
+
+  // After an error messages may be under way: they are given up, so that nothing arrives in memory that is gone.
+  ~MpiTransport() override {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    for (MPI_Request& request : requests_) {
+      if (finalized != 0 || request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
+    }
+  }
+  MpiTransport(const MpiTransport&) = delete;
+  MpiTransport& operator=(const MpiTransport&) = delete;
 
   int rank() const override { return communicator_.rank(); }
   int world() const override { return communicator_.size(); }

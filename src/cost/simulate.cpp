@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <queue>
 
@@ -162,7 +163,7 @@ class Simulation {
   // Starts everything that rank r can start now.
   void advance(int r) {
     Rank& rank = ranks_[index(r)];
-    while (admit(rank, r) || retire(rank, r)) {
+    while (admit(rank) || retire(rank, r)) {
     }
     for (bool posted = true; posted;) {
       posted = false;
@@ -175,7 +176,7 @@ class Simulation {
     if (retire(rank, r)) advance(r);
   }
 
-  bool admit(Rank& rank, int) const {
+  bool admit(Rank& rank) const {
     if (rank.queued.empty() || rank.active.size() == static_cast<std::size_t>(options_.active)) return false;
     rank.active.push_back(rank.queued.front());
     rank.queued.pop_front();

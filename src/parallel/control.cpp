@@ -13,7 +13,6 @@ void merge(std::byte* to, const std::byte* from, Elements n) {
     const ControlRecord& b = reinterpret_cast<const ControlRecord*>(from)[i];
     a.loss += b.loss, a.correct += b.correct, a.samples += b.samples, a.squared_norm += b.squared_norm;
     a.lowest_bad_rank = std::min(a.lowest_bad_rank, b.lowest_bad_rank);
-    a.stop = std::max(a.stop, b.stop);
   }
 }
 

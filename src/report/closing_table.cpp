@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "annulet/base/statistics.hpp"
 
@@ -27,9 +29,15 @@ std::string print(const Row& row) {
                      milliseconds(predicted), known ? fmt::format("{:+.1f} %", 100 * (*p50 / *predicted - 1)) : "-");
 }
 
-std::map<std::size_t, Row> rows_of(const std::vector<train::BucketRecord>& buckets) {
+// The last `steps` sampled steps.
+std::map<std::size_t, Row> rows_of(const std::vector<train::BucketRecord>& buckets, std::size_t steps) {
   std::map<std::size_t, Row> rows;
+  std::set<long> sampled;
+  for (const train::BucketRecord& record : buckets) sampled.insert(record.step);
+  const std::size_t left_out = sampled.size() > steps ? sampled.size() - steps : 0;
+  const long first = *std::next(sampled.begin(), static_cast<std::ptrdiff_t>(left_out));
   for (const train::BucketRecord& record : buckets) {
+    if (record.step < first) continue;
     Row& row = rows[record.bucket];
     row.name = fmt::format("{}", record.bucket + 1);
     row.payload = record.bytes, row.wire = record.wire;
@@ -67,8 +75,8 @@ std::string time_line(const std::vector<train::StepRecord>& steps) {
 std::string closing_table(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
                           const std::vector<train::StepRecord>& steps) {
   std::string text;
-  if (summary.ranks > 1 && !buckets.empty()) {
-    const auto rows = rows_of(buckets);
+  if (!summary.communication.empty() && !buckets.empty()) {
+    const auto rows = rows_of(buckets, summary.communication.size());
     text += fmt::format("\nAll-reduce of rank 0, {} sampled steps; times in ms, predicted by event simulation on\n{}\n",
                         summary.communication.size(), cost::to_text(summary.link));
     text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}\n", "bucket", "payload", "wire", "p50", "p99",

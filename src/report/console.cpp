@@ -34,7 +34,8 @@ std::string link_text(const train::RunInfo& info) {
 
 void append_time_left(fmt::memory_buffer& line, Seconds left) {
   const long s = static_cast<long>(left.count() + 0.5);
-  fmt::format_to(std::back_inserter(line), "{}:{:02} left", s / 60, s % 60);
+  if (s >= 3600) fmt::format_to(std::back_inserter(line), "{}:", s / 3600);
+  fmt::format_to(std::back_inserter(line), "{:02}:{:02} left", s / 60 % 60, s % 60);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@ class Ring {
   explicit Ring(const RingShape& shape) : shape_(shape), builder_(shape.rank, shape.world, shape.elements) {
     ANNULET_EXPECTS(shape.segment > 0 && shape.slots > 0,
                     "a ring sends segments of at least one element through slots");
-    most_segments_ = segments(chunk_of(shape.world - 1), shape.segment);
     for (int c = 0; c < shape.world; ++c)
       most_segments_ = std::max(most_segments_, segments(chunk_of(c), shape.segment));
     const auto cells = static_cast<std::size_t>(shape.world) * static_cast<std::size_t>(most_segments_);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 namespace annulet::train {
 
@@ -10,6 +11,8 @@ void agree_on(const comm::Communicator& communicator, const std::function<void()
   std::string failure;
   try {
     work();
+  } catch (const std::bad_alloc&) {
+    failure = "there is not enough memory for this model and these data. Look at model.widths, batch and data.samples.";
   } catch (const std::exception& error) {
     failure = error.what();
     if (failure.empty()) failure = "failed without saying why";

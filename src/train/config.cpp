@@ -9,6 +9,7 @@
 
 #include "annulet/base/error.hpp"
 #include "annulet/comm/emulated.hpp"
+#include "annulet/train/inject.hpp"
 
 namespace annulet::train {
 namespace {
@@ -42,13 +43,14 @@ int slots_for(const Config& config) {
   return static_cast<int>(std::min<double>(kMost, kLocal + std::ceil(under_way)));
 }
 
+// The reader takes what stands between quotes as it is: there are no escapes.
 std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char letter : text) {
-    if (letter == '"' || letter == '\\') result += '\\';
-    result += letter;
+  const char quote = text.find('"') == std::string::npos ? '"' : '\'';
+  if (text.find('\n') != std::string::npos || text.find(quote) != std::string::npos) {
+    throw InputError({fmt::format("'{}' cannot be written to a configuration file", text),
+                      "it has a line end, or quotes of both kinds", ""});
   }
-  return result + '"';
+  return quote + text + quote;
 }
 
 std::string toml_value(const std::string& value) { return quoted(value); }
@@ -106,18 +108,32 @@ void validate(const Config& config) {
   choose("data.kind", config.data, data);
   choose("type", config.type, types);
   choose("driver", config.driver, drivers);
-  mlp_options(config), optimizer_options(config), schedule(config, 1);
-  require(config.steps >= -1, "steps", config.steps, "it is a count, or -1 for whole epochs");
-  require(config.epochs >= 1, "epochs", config.epochs, "at least one pass is made");
-  require(config.batch >= 1, "batch", config.batch, "a step needs a sample");
-  require(config.accumulate >= 1, "accumulate", config.accumulate, "a step has a micro-batch");
-  require(config.evaluate_every >= 0, "evaluate-every", config.evaluate_every, "it is a count");
+  mlp_options(config);
+  optimizer_options(config);
+  schedule(config, 1);
+  parse_injection(config.inject);
+  constexpr Elements kMost = Elements{1} << 40;  // products of two such counts with a few bytes still fit
+  const auto count = [](std::string_view option, Elements value, Elements least) {
+    require(value >= least && value <= kMost, option, value, fmt::format("{} to 2^40", least));
+  };
+  count("steps", config.steps, -1);
+  count("epochs", config.epochs, 1);
+  count("batch", config.batch, 1);
+  count("accumulate", config.accumulate, 1);
+  require(config.accumulate <= config.batch, "accumulate", config.accumulate,
+          "a micro-batch without samples is work for nothing");
+  count("evaluate-every", config.evaluate_every, 0);
+  count("optimizer.warmup", config.warmup, 0);
+  count("data.samples", config.samples, 1);
+  count("data.test-samples", config.test_samples, 0);
+  count("data.classes", config.classes, 0);
+  require(std::isfinite(config.mean), "data.mean", config.mean, "it is subtracted from every feature");
   require(std::isfinite(config.lr) && config.lr >= 0, "optimizer.lr", config.lr, "steps go downhill");
   require(std::isfinite(config.final_lr) && config.final_lr >= 0, "optimizer.final-lr", config.final_lr,
           "steps go downhill");
   require(config.clip >= 0, "optimizer.clip", config.clip, "a norm is not negative");
-  require(config.warmup >= 0, "optimizer.warmup", config.warmup, "it is a count");
-  require(config.deviation > 0, "data.deviation", config.deviation, "features are divided by it");
+  require(std::isfinite(config.deviation) && config.deviation > 0, "data.deviation", config.deviation,
+          "features are divided by it");
   require(config.bucket.value() > 0, "bucket", config.bucket.value(), "a bucket holds a parameter");
   require(config.first_bucket.value() > 0, "first-bucket", config.first_bucket.value(), "a bucket holds a parameter");
   require(config.segment.value() > 0, "segment", config.segment.value(), "a message holds a parameter");

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <csignal>
 #include <stdexcept>
-#include <string>
 #include <thread>
 
 #include "annulet/base/error.hpp"
@@ -14,16 +14,18 @@
 namespace annulet::train {
 namespace {
 
-long number_after(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
+// The number behind "KEY=" at the beginning of `text`, which loses both; what follows must be `end`.
+long take_number(std::string_view& text, std::string_view key, std::string_view end) {
   long value = -1;
-  if (at != std::string_view::npos) {
-    const std::string_view digits = text.substr(at + key.size());
-    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (text.starts_with(key)) {
+    const std::string_view digits = text.substr(key.size());
+    const auto [rest, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error == std::errc{}) text = digits.substr(static_cast<std::size_t>(rest - digits.data()));
   }
-  if (value < 0)
-    throw InputError(
-        {fmt::format("'{}' injects nothing", text), fmt::format("{} is missing", key), "Write nan:rank=1,step=3"});
+  if (value < 0 || !text.starts_with(end) || (end.empty() && !text.empty())) {
+    throw InputError({fmt::format("an injection ends in '{}'", text), "", "Write nan:rank=1,step=3"});
+  }
+  text.remove_prefix(end.size());
   return value;
 }
 
@@ -40,8 +42,13 @@ Injection::Kind kind_of(std::string_view name) {
 
 Injection parse_injection(std::string_view text) {
   if (text.empty()) return {};
-  return {kind_of(text.substr(0, text.find(':'))), static_cast<int>(number_after(text, "rank=")),
-          number_after(text, "step=")};
+  Injection injection;
+  const std::size_t colon = std::min(text.find(':'), text.size());
+  injection.kind = kind_of(text.substr(0, colon));
+  text.remove_prefix(std::min(colon + 1, text.size()));
+  injection.rank = static_cast<int>(take_number(text, "rank=", ","));
+  injection.step = take_number(text, "step=", "");
+  return injection;
 }
 
 bool inject(const Injection& injection, int rank, long step) {

@@ -21,6 +21,11 @@ measure::TransportFactory real_transport(const comm::Communicator& communicator)
   };
 }
 
+ClockReading read_clock(const comm::Communicator& communicator, const Config& config) {
+  const Seconds ahead = measure::clock_offset(real_transport(communicator), 16, config.deadline).ahead;
+  return {Clock::now(), ahead};
+}
+
 void calibrate(Machine& machine, const Config& config, Bytes largest, const measure::TransportFactory& transport) {
   const parallel::SyncOptions sync = sync_options(config);
   measure::CalibrationOptions options;
@@ -41,6 +46,10 @@ measure::TransportFactory transport_factory(const comm::Communicator& communicat
   return [real = real_transport(communicator), link] { return comm::emulate(real(), link); };
 }
 
+ClockDrift clock_drift(const comm::Communicator& communicator, ClockReading before, const Config& config) {
+  return {before, read_clock(communicator, config)};
+}
+
 Machine look_at_machine(const comm::Environment& environment, const Config& config, Bytes largest,
                         const std::optional<cost::Link>& known) {
   const comm::Communicator& world = environment.world();
@@ -49,8 +58,8 @@ Machine look_at_machine(const comm::Environment& environment, const Config& conf
   const double leaders = world.rank() == world.node_ranks().front() ? 1 : 0;
   machine.nodes = static_cast<int>(world.sum(leaders));
   const bool threads_allowed = environment.thread_level() >= comm::ThreadLevel::serialized;
-  machine.driver = collectives::choose_driver(config.driver, machine.cores.distinct_on_node,
-                                              machine.cores.ranks_on_node, threads_allowed);
+  machine.driver = collectives::choose_driver(
+      config.driver, {machine.cores.distinct_on_node, machine.cores.ranks_on_node, world.size()}, threads_allowed);
   const int threads = machine.driver.driver == collectives::Driver::thread ? 2 : 1;
   if (const std::string warning = measure::binding_warning(machine.cores, threads); !warning.empty()) {
     machine.warnings.push_back(warning);
@@ -58,7 +67,7 @@ Machine look_at_machine(const comm::Environment& environment, const Config& conf
   const double cores = machine.cores.in_use_total;
   machine.peak = FlopRate(cores * world.maximum(measure::fma_peak().value()));
   machine.gemm = FlopRate(cores * world.maximum(nn::product_rate().value()));
-  machine.clock_ahead = measure::clock_offset(real_transport(world), 16, config.deadline).ahead;
+  machine.clock = read_clock(world, config);
   if (known) {
     machine.link = *known;
   } else {

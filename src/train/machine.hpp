@@ -8,6 +8,7 @@
 #include "annulet/measure/cores.hpp"
 #include "annulet/measure/transport_factory.hpp"
 #include "annulet/train/config.hpp"
+#include "annulet/train/step_samples.hpp"
 
 namespace annulet::train {
 
@@ -17,13 +18,17 @@ struct Machine {
   collectives::DriverChoice driver;
   cost::Link link;                             // to predict with
   std::optional<double> calibration_residual;  // median
-  Seconds clock_ahead{0};                      // this rank's clock minus rank 0's
+  ClockReading clock;                          // this rank's against rank 0's, before the first step
   FlopRate peak, gemm;                         // over the cores in use
   std::vector<std::string> warnings;
 };
 
-// How training's messages travel: MPI on a communicator of its own, with the emulated link on top if there is one.
+// How training's messages travel: MPI over Annulet's own duplicate of the world, with the emulated link on top if there
+// is one.
 measure::TransportFactory transport_factory(const comm::Communicator& communicator, const Config& config);
+
+// Collective: reads this rank's clock against rank 0's again, after the run; in between clocks drift apart steadily.
+ClockDrift clock_drift(const comm::Communicator& communicator, ClockReading before, const Config& config);
 
 // Collective; `largest` is the most bytes that are reduced at once. `known`: a link that need not be measured.
 Machine look_at_machine(const comm::Environment& environment, const Config& config, Bytes largest,

@@ -149,7 +149,7 @@ class Session {
     for (long step = 0; step < steps_; ++step) {
       const StepRecord record = make_step(step);
       if (samples_->wants(step)) {
-        samples_->add(step, trainer_->sync(), trainer_->step_began(), trainer_->backward_ended(), machine_.clock_ahead);
+        samples_->add(step, trainer_->sync(), trainer_->step_began(), trainer_->backward_ended());
       }
       records_->add(record);
       last_loss_ = record.loss;
@@ -172,7 +172,7 @@ class Session {
 
   bool evaluation_is_due(long step) const {
     if (!data_->test) return false;
-    const long epoch = (data_->train.samples() + config_.batch - 1) / config_.batch;
+    const long epoch = (data_->train.samples() - 1) / config_.batch + 1;
     const long every = config_.evaluate_every > 0 ? config_.evaluate_every : epoch;
     return step + 1 == steps_ || (step + 1) % every == 0;
   }
@@ -188,6 +188,7 @@ class Session {
     std::vector<schedule::Bucket> buckets(trainer_->sync().buckets().begin(), trainer_->sync().buckets().end());
     engine_.reset();
     require_equal_replicas("after the last step");
+    require_finite_weights();
     agree_on(world_, [&] {
       if (speaks() && !options_.weights.empty())
         save_weights<T>(options_.weights, trainer_->layout(), std::span<const T>(trainer_->weights()));
@@ -195,7 +196,8 @@ class Session {
     Summary summary = describe_run();
     add_traffic(summary, buckets);
     add_times(summary);
-    const auto report = samples_->gather(world_, buckets, Bytes(sizeof(T)), sync_options(config_), machine_.link);
+    const auto report = samples_->gather(world_, {buckets, Bytes(sizeof(T)), sync_options(config_), machine_.link,
+                                                  clock_drift(world_, machine_.clock, config_)});
     add_communication(summary, report.steps);
     summary.peak_rss = Bytes(static_cast<std::int64_t>(world_.maximum(measure::peak_resident().as_double())));
     if (speaks()) observer_.end(summary, report.buckets, records_->kept());
@@ -215,6 +217,13 @@ class Session {
     config.driver = collectives::to_text(machine_.driver.driver);
     config.slots = sync_options(config_).slots;
     return config;
+  }
+
+  void require_finite_weights() {
+    if (parallel::all_finite<T>(trainer_->weights())) return;
+    throw AgreedError(
+        describe({"the weights are not finite after the last step", "they are the same on all ranks and of no use",
+                  "Lower optimizer.lr, or set optimizer.clip"}));
   }
 
   std::string algorithm() const { return fmt::format("ring, segments of {}", to_text(config_.segment)); }
@@ -278,7 +287,10 @@ class Session {
     }
     summary.all_reduce_measured = median(measured), summary.all_reduce_predicted = median(predicted);
     summary.median_skew = median(skew);
-    summary.hidden_fraction = std::max(0.0, 1 - *summary.median_exposed / *summary.all_reduce_measured);
+    std::vector<Seconds> exposed;
+    for (const StepRecord& record : records_->kept())
+      exposed.push_back(record.seconds.exposed - record.seconds.control);
+    summary.hidden_fraction = std::max(0.0, 1 - *median(without_first(exposed)) / *summary.all_reduce_measured);
   }
 
   Config config_;
@@ -289,8 +301,8 @@ class Session {
   long steps_ = 0;
   std::optional<Data> data_;
   Machine machine_;
-  std::unique_ptr<collectives::Engine> engine_;
   std::unique_ptr<Trainer<T>> trainer_;
+  std::unique_ptr<collectives::Engine> engine_;  // goes first: what it has under way works on the trainer's memory
   std::optional<StepSamples> samples_;
   std::optional<RecordKeeper> records_;
   std::optional<double> last_loss_;
@@ -302,8 +314,11 @@ class Session {
 
 Summary run_session(const Config& config, const comm::Environment& environment, const SessionOptions& options,
                     Observer& observer) {
-  agree_on(environment.world(), [&] { validate(config); });
   environment.world().set_deadline(config.deadline);
+  agree_on(environment.world(), [&] { validate(config); });
+  require_equal(environment.world(), stable_hash(to_toml(config)),
+                {"the options are not the same on all ranks", "every rank must run the same steps",
+                 "Give all ranks the same files and arguments"});
   if (config.type == "double") return Session<double>(config, environment, options, observer).run();
   return Session<float>(config, environment, options, observer).run();
 }

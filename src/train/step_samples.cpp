@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "annulet/cost/closed_form.hpp"
 #include "annulet/cost/simulate.hpp"
+#include "annulet/schedule/ring.hpp"
 
 namespace annulet::train {
 namespace {
 
 constexpr std::size_t kHead = 3, kPerBucket = 3;
-
-Seconds since_epoch(Instant instant) { return instant.time_since_epoch(); }
 
 // One rank's rows, read by name.
 class Rows {
@@ -61,13 +61,12 @@ std::vector<std::vector<schedule::Plan>> all_plans(int world, std::span<const sc
 
 class Predictor {
  public:
-  Predictor(std::vector<Rows> ranks, std::span<const schedule::Bucket> buckets, Bytes element,
-            const parallel::SyncOptions& sync, const cost::Link& link)
-      : ranks_(std::move(ranks)),
-        buckets_(buckets),
-        element_(element),
-        link_(link),
-        plans_(all_plans(static_cast<int>(ranks_.size()), buckets, element, sync)) {}
+  Predictor(std::vector<Rows> ranks, const StepSamples::Context& context)
+      : ranks_(std::move(ranks)), buckets_(context.buckets), element_(context.element), link_(context.link) {
+    const auto world = static_cast<int>(ranks_.size());
+    simulates_ = steps_of_plans(world, context) <= kMostSteps;
+    if (simulates_) plans_ = all_plans(world, context.buckets, context.element, context.sync);
+  }
 
   StepSamples::Report run() const {
     StepSamples::Report report;
@@ -77,12 +76,23 @@ class Predictor {
   }
 
  private:
-  // Simulating costs some tenth of a microsecond a step of a plan: large worlds look at fewer of their samples.
+  // Simulating costs some tenth of a microsecond a step of a plan: larger worlds look at fewer of their samples, and
+  // above a few hundred ranks the closed form serves.
+  static constexpr std::size_t kMostSteps = 5'000'000;
+
+  static std::size_t steps_of_plans(int world, const StepSamples::Context& context) {
+    std::size_t steps = 1;
+    for (const schedule::Bucket& bucket : context.buckets) {
+      const auto plan = parallel::bucket_plan(0, world, bucket.elements.count, context.element, context.sync);
+      steps += plan.steps.size() * static_cast<std::size_t>(world);
+    }
+    return steps;
+  }
+
   std::size_t affordable_stride() const {
-    constexpr std::size_t kMostEvents = 20'000'000;
-    std::size_t events = 1;
-    for (const auto& bucket : plans_) events += bucket.size() * bucket.front().steps.size();
-    return 1 + ranks_[0].count() * events / kMostEvents;
+    std::size_t steps = 1;
+    for (const auto& bucket : plans_) steps += bucket.size() * bucket.front().steps.size();
+    return 1 + ranks_[0].count() * steps / (4 * kMostSteps);
   }
 
   Seconds last_start(std::size_t row, std::size_t bucket) const {
@@ -91,7 +101,12 @@ class Predictor {
     return last;
   }
 
-  std::vector<std::vector<Seconds>> simulated_ends(std::size_t row) const {
+  // On rank 0, from the beginning of the step.
+  std::vector<Seconds> predicted_ends(std::size_t row) const {
+    return simulates_ ? simulated_ends(row) : closed_form_ends(row);
+  }
+
+  std::vector<Seconds> simulated_ends(std::size_t row) const {
     std::vector<cost::Collective> collectives;
     for (std::size_t b = 0; b < plans_.size(); ++b) {
       cost::Collective collective{{}, element_, {}};
@@ -101,28 +116,44 @@ class Predictor {
       }
       collectives.push_back(std::move(collective));
     }
-    return cost::simulate(collectives, link_);
+    std::vector<Seconds> ends;
+    for (const auto& of_ranks : cost::simulate(collectives, link_)) ends.push_back(of_ranks[0]);
+    return ends;
+  }
+
+  // One bucket after the other, each from its last rank's start.
+  std::vector<Seconds> closed_form_ends(std::size_t row) const {
+    std::vector<Seconds> ends;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const Seconds start = last_start(row, b) - ranks_[0].began(row);
+      const Seconds before = ends.empty() ? start : ends.back();
+      const Bytes bytes = element_ * buckets_[b].elements.count;
+      ends.push_back(std::max(start, before) +
+                     cost::ring_all_reduce_time(bytes, static_cast<int>(ranks_.size()), link_));
+    }
+    return ends;
   }
 
   void add(std::size_t row, StepSamples::Report& report) const {
     const Rows& mine = ranks_[0];
     const Seconds origin = mine.began(row);
-    const auto ends = simulated_ends(row);
+    const auto ends = predicted_ends(row);
     std::vector<Span> measured, predicted;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       BucketRecord record;
       record.step = mine.step(row), record.bucket = b;
       record.bytes = element_ * buckets_[b].elements.count;
-      record.wire = element_ * schedule::sent_elements(plans_[b][0]);
+      record.wire =
+          element_ * schedule::ring_all_reduce_sends(buckets_[b].elements.count, static_cast<int>(ranks_.size()), 0);
       record.ready = mine.ready(row, b) - origin;
       record.start = mine.started(row, b) - origin;
       record.end = mine.finished(row, b) - origin;
       record.measured = record.end - record.start;
-      record.predicted = ends[b][0] - record.start;
+      record.predicted = ends[b] - record.start;
       record.waiting = std::clamp(last_start(row, b) - mine.started(row, b), Seconds(0), record.measured);
       record.transfer = record.measured - record.waiting;
       measured.push_back({record.start, record.end});
-      predicted.push_back({record.start, ends[b][0]});
+      predicted.push_back({record.start, ends[b]});
       report.buckets.push_back(record);
     }
     const Seconds all_submitted = buckets_.empty() ? mine.backward_ended(row) : last_start(row, buckets_.size() - 1);
@@ -134,39 +165,53 @@ class Predictor {
   std::span<const schedule::Bucket> buckets_;
   Bytes element_;
   cost::Link link_;
-  std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]
+  bool simulates_ = true;
+  std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]; empty unless simulated
 };
 
 }  // namespace
 
 StepSamples::StepSamples(long steps, std::size_t buckets, long most)
-    : buckets_(buckets), stride_(std::max(1L, (steps + most - 1) / most)) {
+    : buckets_(buckets), stride_(std::max(1L, (steps - 1) / most + 1)) {
   const auto rows = static_cast<std::size_t>(steps / stride_ + 1);
-  rows_.reserve(rows * (kHead + kPerBucket * buckets));
+  steps_.reserve(rows);
+  instants_.reserve(rows * (kHead - 1 + kPerBucket * buckets));
+}
+
+Instant ClockDrift::on_rank_zero(Instant instant) const {
+  const Seconds between = last.at - first.at;
+  const double way = between.count() > 0 ? Seconds(instant - first.at) / between : 0;
+  const Seconds ahead = first.ahead + way * (last.ahead - first.ahead);
+  return instant - std::chrono::duration_cast<Clock::duration>(ahead);
 }
 
 template <class T>
-void StepSamples::add(long step, const parallel::GradientSync<T>& sync, Instant began, Instant backward_ended,
-                      Seconds ahead) {
-  const auto put = [&](Instant instant) { rows_.push_back((since_epoch(instant) - ahead).count()); };
-  rows_.push_back(static_cast<double>(step));
-  put(began), put(backward_ended);
+void StepSamples::add(long step, const parallel::GradientSync<T>& sync, Instant began, Instant backward_ended) {
+  steps_.push_back(step);
+  instants_.insert(instants_.end(), {began, backward_ended});
   for (std::size_t b = 0; b < buckets_; ++b) {
     const parallel::BucketTimes times = sync.times(b);
-    put(times.ready), put(times.started), put(times.finished);
+    instants_.insert(instants_.end(), {times.ready, times.started, times.finished});
   }
 }
 
-StepSamples::Report StepSamples::gather(const comm::Communicator& communicator,
-                                        std::span<const schedule::Bucket> buckets, Bytes element,
-                                        const parallel::SyncOptions& sync, const cost::Link& link) const {
+StepSamples::Report StepSamples::gather(const comm::Communicator& communicator, const Context& context) const {
+  std::vector<double> rows;
+  const std::size_t width = kHead - 1 + kPerBucket * buckets_;
+  for (std::size_t row = 0; row < steps_.size(); ++row) {
+    rows.push_back(static_cast<double>(steps_[row]));
+    for (std::size_t i = 0; i < width; ++i) {
+      const Instant instant = context.clock.on_rank_zero(instants_[row * width + i]);
+      rows.push_back(Seconds(instant.time_since_epoch()).count());
+    }
+  }
   std::vector<Rows> ranks;
-  for (const auto& bytes : communicator.gather(std::as_bytes(std::span(rows_)), 0)) ranks.emplace_back(bytes, buckets_);
+  for (const auto& bytes : communicator.gather(std::as_bytes(std::span(rows)), 0)) ranks.emplace_back(bytes, buckets_);
   if (ranks.empty()) return {};
-  return Predictor(std::move(ranks), buckets, element, sync, link).run();
+  return Predictor(std::move(ranks), context).run();
 }
 
-template void StepSamples::add<float>(long, const parallel::GradientSync<float>&, Instant, Instant, Seconds);
-template void StepSamples::add<double>(long, const parallel::GradientSync<double>&, Instant, Instant, Seconds);
+template void StepSamples::add<float>(long, const parallel::GradientSync<float>&, Instant, Instant);
+template void StepSamples::add<double>(long, const parallel::GradientSync<double>&, Instant, Instant);
 
 }  // namespace annulet::train

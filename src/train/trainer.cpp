@@ -25,7 +25,7 @@ class Laps {
   Instant last_;
 };
 
-Elements parts(Elements n, Elements size) { return (n + size - 1) / size; }
+Elements parts(Elements n, Elements size) { return n / size + (n % size != 0 ? 1 : 0); }
 
 void require_fitting(const Config& config, const data::Dataset& data, std::string_view name) {
   const auto refuse = [&](std::string what, std::string hint) {
@@ -67,6 +67,10 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
       schedule_(train::schedule(config, total_steps(config, train.samples()))),
       sampler_({train.samples(), config.batch, config.seed,
                 config.shuffle ? data::Order::shuffled : data::Order::sequential}) {
+  if (injection_.kind != Injection::Kind::none && injection_.rank >= engine.world()) {
+    throw InputError(
+        {fmt::format("inject = {} names no rank", config.inject), fmt::format("there are {}", engine.world())});
+  }
   require_fitting(config, train, "training");
   if (test != nullptr) {
     require_fitting(config, *test, "test");
@@ -103,7 +107,8 @@ StepRecord Trainer<T>::step() {
   const parallel::ControlRecord mine = record_of(sums);
   after.end(seconds.optimizer);
   const parallel::ControlRecord agreed = control_->agree(mine);
-  after.end(seconds.exposed);
+  after.end(seconds.control);
+  seconds.exposed += seconds.control;
   require_finite(agreed);
 
   record.step = number_;
@@ -180,8 +185,8 @@ void Trainer<T>::require_finite(const parallel::ControlRecord& agreed) const {
   const std::string where =
       somebody ? fmt::format("rank {}, step {}: loss or gradients are not finite", agreed.lowest_bad_rank, number_)
                : fmt::format("step {}: the summed gradients are not finite", number_);
-  throw AgreedError(describe({where, "training stops on all ranks before the weights are touched",
-                              "Lower optimizer.lr, set optimizer.clip, or look for bad samples"}));
+  throw AgreedError(describe(
+      {where, "training stops on all ranks", "Lower optimizer.lr, set optimizer.clip, or look for bad samples"}));
 }
 
 template <class T>
@@ -220,7 +225,9 @@ Evaluation Trainer<T>::evaluate() {
     mine.loss += sums.loss, mine.correct += static_cast<double>(sums.correct),
         mine.samples += static_cast<double>(sums.samples);
   }
+  if (!std::isfinite(mine.loss)) mine.lowest_bad_rank = engine_.rank();
   const parallel::ControlRecord all = control_->agree(mine);
+  require_finite(all);
   traffic_ = engine_.traffic();
   ANNULET_EXPECTS(all.samples == static_cast<double>(test_->samples()), "evaluation counts each sample once");
   Evaluation evaluation{all.mean_loss(), std::nullopt, test_->samples()};

@@ -221,12 +221,13 @@ TEST(Engine, RefusesToLaunchWhatIsRunningOrToDeclareAfterALaunch) {
 }
 
 TEST(Driver, AutoTakesAThreadOnlyWhereACoreIsFree) {
-  EXPECT_EQ(choose_driver("auto", 8, 4, true).driver, Driver::thread);
-  EXPECT_EQ(choose_driver("auto", 2, 2, true).driver, Driver::polling);
-  EXPECT_EQ(choose_driver("auto", 1, 1, true).driver, Driver::polling);
-  EXPECT_EQ(choose_driver("thread", 8, 1, false).driver, Driver::polling);
-  EXPECT_THAT(choose_driver("thread", 8, 1, false).reason, HasSubstr("only its main thread"));
-  EXPECT_THAT([] { choose_driver("fast", 1, 1, true); },
+  EXPECT_EQ(choose_driver("auto", {8, 4, 4}, true).driver, Driver::thread);
+  EXPECT_EQ(choose_driver("auto", {2, 2, 2}, true).driver, Driver::polling);
+  EXPECT_EQ(choose_driver("auto", {1, 1, 2}, true).driver, Driver::polling);
+  EXPECT_EQ(choose_driver("auto", {8, 1, 1}, true).driver, Driver::polling);  // nobody to communicate with
+  EXPECT_EQ(choose_driver("thread", {8, 1, 2}, false).driver, Driver::polling);
+  EXPECT_THAT(choose_driver("thread", {8, 1, 2}, false).reason, HasSubstr("only its main thread"));
+  EXPECT_THAT([] { choose_driver("fast", {}, true); },
               ThrowsMessage<InputError>(HasSubstr("blocking, polling, thread or auto")));
 }
 

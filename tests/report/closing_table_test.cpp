@@ -24,6 +24,14 @@ TEST(ClosingTable, SetsMeasuredBesidePredictedPerBucketAndForTheStep) {
       HasSubstr("hidden behind computation: 75 %; MFU 25.0 % of 400 GFLOP/s (FMA), large products reach 75.0 %"));
 }
 
+TEST(ClosingTable, LeavesTheFirstSampledStepsOutOfTheBucketsToo) {
+  auto buckets = example::buckets();
+  auto warm_up = buckets[0];
+  warm_up.step = 0, warm_up.measured = Seconds(1);
+  buckets.insert(buckets.begin(), warm_up);
+  EXPECT_THAT(closing_table(example::summary(), buckets, example::steps()), Not(HasSubstr("1000.000")));
+}
+
 TEST(ClosingTable, OneRankHasNoCommunicationToShow) {
   train::Summary alone = example::summary();
   alone.ranks = 1;

@@ -44,7 +44,9 @@ inline std::vector<train::BucketRecord> buckets() {
 inline std::vector<train::StepRecord> steps() {
   train::StepRecord record;
   record.step = 3, record.loss = 0.5, record.learning_rate = 0.1, record.gradient_norm = 2, record.samples = 64;
-  record.seconds = {Seconds(0.0001), Seconds(0.002), Seconds(0.004), Seconds(0.001), Seconds(0.0005), Seconds(0.0077)};
+  record.seconds.data = Seconds(0.0001), record.seconds.forward = Seconds(0.002);
+  record.seconds.backward = Seconds(0.004), record.seconds.exposed = Seconds(0.001);
+  record.seconds.optimizer = Seconds(0.0005), record.seconds.total = Seconds(0.0077);
   record.payload = Bytes(4000), record.wire = Bytes(4000);
   return {record};
 }

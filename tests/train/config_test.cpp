@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "annulet/base/error.hpp"
 
 namespace annulet::train {
@@ -22,6 +24,11 @@ TEST(Config, RefusesWhatCannotBeAndNamesTheOption) {
   expect_refused([](Config& c) { c.batch = 0; }, "batch = 0 is out of range");
   expect_refused([](Config& c) { c.accumulate = 0; }, "accumulate = 0");
   expect_refused([](Config& c) { c.steps = -2; }, "steps = -2");
+  expect_refused([](Config& c) { c.batch = Elements{1} << 62; }, "is out of range (1 to 2^40)");
+  expect_refused([](Config& c) { c.accumulate = c.batch + 1; }, "accumulate = 65");
+  expect_refused([](Config& c) { c.test_samples = -1; }, "data.test-samples = -1");
+  expect_refused([](Config& c) { c.mean = std::nan(""); }, "data.mean = nan");
+  expect_refused([](Config& c) { c.inject = "nan"; }, "nan:rank=1,step=3");
   expect_refused([](Config& c) { c.optimizer = "sgdm"; },
                  "optimizer.kind = 'sgdm' is unknown. Choose one of: sgd, adam, adamw.");
   expect_refused([](Config& c) { c.activation = "swish"; }, "relu, gelu, gelu_tanh, tanh");
@@ -43,6 +50,14 @@ TEST(Config, TomlHoldsEveryOptionInItsSection) {
   EXPECT_THAT(toml, HasSubstr("[model]\nkind = \"mlp\"\nwidths = [3, 2]\n"));
   EXPECT_THAT(toml, HasSubstr("emulate = \"alpha=1ms,bandwidth=1MB/s\""));
   EXPECT_THAT(toml, HasSubstr("bucket = \"4194304B\""));
+}
+
+TEST(Config, WritesTextsThatTheReaderTakesAsTheyAre) {
+  Config config;
+  config.init = R"(a\b "c".safetensors)";
+  EXPECT_THAT(to_toml(config), HasSubstr(R"(init = 'a\b "c".safetensors')"));
+  config.init = "both ' and \"";
+  EXPECT_THROW(to_toml(config), InputError);
 }
 
 TEST(Config, ReceivesMoreSegmentsAtOnceOnALongLink) {

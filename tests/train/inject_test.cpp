@@ -15,6 +15,8 @@ TEST(Injection, IsReadAsPeopleWriteIt) {
   EXPECT_EQ(parse_injection("").kind, Injection::Kind::none);
   EXPECT_THROW(parse_injection("explode:rank=0,step=0"), InputError);
   EXPECT_THROW(parse_injection("nan:rank=1"), InputError);
+  EXPECT_THROW(parse_injection("nan:rank=1,step=3x"), InputError);
+  EXPECT_THROW(parse_injection("nan"), InputError);
 }
 
 TEST(Injection, StrikesOneRankInOneStep) {

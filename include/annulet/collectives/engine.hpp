@@ -7,7 +7,6 @@
 // carry nothing extra. Results have the same bits whichever driver runs. Only one thread at a time calls the transport:
 // the caller's, or with `thread` the progress thread between construction and destruction.
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,11 +70,17 @@ class Engine {
 // Throws InputError on every rank, naming the first operation that differs with both sizes and both ranks.
 void require_same_operations(const comm::Communicator& communicator, const Engine& engine);
 
-// The driver for `auto`, and why. `cores` is the number of distinct cores that the ranks of this node may use together.
+// The driver for `auto`, and why. `cores` is the number of distinct cores that the ranks of this node may use together,
+// `world` the number of ranks on all nodes.
 struct DriverChoice {
   Driver driver;
   std::string reason;
 };
-DriverChoice choose_driver(std::string_view wish, int cores, int ranks_on_node, bool threads_allowed);
+struct Placement {
+  int cores = 1;
+  int ranks_on_node = 1;
+  int world = 1;
+};
+DriverChoice choose_driver(std::string_view wish, const Placement& placement, bool threads_allowed);
 
 }  // namespace annulet::collectives

@@ -26,7 +26,6 @@ struct OperationSpec {
 // When this rank's part began and ended.
 struct Timeline {
   Instant launched;  // handed to the engine; with the blocking driver: when somebody waits and it may begin
-  Instant started;   // first looked at by the stepping thread
   Instant finished;  // last step done
 };
 

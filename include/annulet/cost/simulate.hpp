@@ -4,6 +4,7 @@
 //   - a message arrives alpha after it left, and is received once its receive is posted;
 //   - a rank reduces one segment at a time; combining occupies the rank, not its port;
 //   - at most `active` operations of a rank are in progress, in launch order.
+// Not modelled: the engine's bound on messages in flight (32 of an operation), which only a very long link meets.
 // Time is the only resource: nothing here depends on the machine that simulates. O(steps log steps).
 #include <span>
 #include <vector>

@@ -39,7 +39,7 @@ class Sampler {
   void begin_epoch(Elements epoch);
 
   Elements epoch() const { return epoch_; }
-  Elements steps_per_epoch() const { return (options_.samples + options_.batch - 1) / options_.batch; }
+  Elements steps_per_epoch() const { return (options_.samples - 1) / options_.batch + 1; }
 
   // 0 <= step < steps_per_epoch(), 0 <= rank < world. slice(step, k, S) is also micro-shard k of S of that step.
   Slice slice(Elements step, Elements rank, Elements world) const;

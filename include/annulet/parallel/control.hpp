@@ -12,7 +12,6 @@ struct ControlRecord {
   double samples = 0;             // how many the sums are over
   double squared_norm = 0;        // of the summed gradients
   int lowest_bad_rank = kNobody;  // the lowest rank whose loss or gradients were not finite
-  int stop = 0;                   // somebody wants to stop
 
   static constexpr int kNobody = 1 << 30;
 
@@ -23,7 +22,7 @@ class Control {
  public:
   explicit Control(collectives::Engine& engine);
 
-  // Sums, minima and wishes over all ranks; every rank gets the same bits. Blocks.
+  // Sums and minima over all ranks; every rank gets the same bits. Blocks.
   ControlRecord agree(const ControlRecord& mine);
 
  private:

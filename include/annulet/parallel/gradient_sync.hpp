@@ -3,7 +3,6 @@
 // bucket's ring all-reduce is launched while backward works on earlier layers (PyTorch DDP, Li et al. 2020,
 // section 3.2.3). Buckets are slices of the flat gradient buffer; gradients are summed in place. Every rank launches
 // every bucket, also one whose share of the batch is empty.
-#include <optional>
 #include <span>
 #include <vector>
 

@@ -7,7 +7,8 @@
 
 namespace annulet::report {
 
-// A table of rank 0's buckets over the sampled steps, and where the time of a step went.
+// A table of rank 0's buckets over the sampled steps (without the first five, as in the summary), and where the time of
+// a step went.
 std::string closing_table(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
                           const std::vector<train::StepRecord>& steps);
 

@@ -1,7 +1,6 @@
 #pragma once
 // Failures that all ranks know of: each ends in good order, and only rank 0 says why.
 #include <functional>
-#include <string>
 
 #include "annulet/base/error.hpp"
 #include "annulet/comm/communicator.hpp"

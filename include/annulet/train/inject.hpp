@@ -1,7 +1,6 @@
 #pragma once
 // Failures on demand, to prove that a run ends as it should: `throw`, `nan` (in this rank's features), `slow` (50 ms
 // more in every step from then on), `stop` (the process stops as by SIGSTOP), on one rank from one step.
-#include <optional>
 #include <string_view>
 
 namespace annulet::train {

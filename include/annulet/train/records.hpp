@@ -14,7 +14,8 @@ struct StepSeconds {
   Seconds data{0};  // gathering the samples
   Seconds forward{0};
   Seconds backward{0};
-  Seconds exposed{0};    // communication that the step waited for: buckets after backward, the control record
+  Seconds exposed{0};    // communication that the step waited for: buckets after backward, and `control`
+  Seconds control{0};    // the part of it that agreed on the control record
   Seconds optimizer{0};  // norm, clipping, update
   Seconds total{0};
 };
@@ -86,7 +87,7 @@ struct Summary {
   std::optional<Seconds> median_step;    // slowest rank's, first five steps left out
   std::optional<double> samples_per_second;
   std::optional<Seconds> median_exposed, median_skew;
-  std::optional<double> hidden_fraction;                             // 1 - exposed / measured
+  std::optional<double> hidden_fraction;                             // 1 - exposed buckets / measured
   Bytes wire_per_step{0}, planned_wire_per_step{0};                  // over all ranks; gradients and weights
   std::vector<Bytes> wire_by_rank;                                   // per step
   Bytes control_per_step{0};                                         // over all ranks

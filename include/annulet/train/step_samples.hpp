@@ -1,7 +1,7 @@
 #pragma once
 // The instants of some steps' buckets, kept on every rank without a message during the run, brought together on rank 0
 // afterwards and set beside the event simulation of the same step.
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "annulet/comm/communicator.hpp"
@@ -11,6 +11,20 @@
 
 namespace annulet::train {
 
+// How far this rank's clock was ahead of rank 0's, and when.
+struct ClockReading {
+  Instant at{};
+  Seconds ahead{0};
+};
+
+// Two readings; between them the clocks drift apart at a steady pace.
+struct ClockDrift {
+  ClockReading first, last;
+
+  // Rank 0's time at this rank's instant.
+  Instant on_rank_zero(Instant instant) const;
+};
+
 class StepSamples {
  public:
   // Room for about `most` evenly spaced steps out of `steps`, of `buckets` buckets each.
@@ -18,23 +32,32 @@ class StepSamples {
 
   bool wants(long step) const { return step % stride_ == 0; }
 
-  // The buckets of a step that has just ended. `ahead`: this rank's clock minus rank 0's.
+  // The buckets of a step that has just ended.
   template <class T>
-  void add(long step, const parallel::GradientSync<T>& sync, Instant began, Instant backward_ended, Seconds ahead);
+  void add(long step, const parallel::GradientSync<T>& sync, Instant began, Instant backward_ended);
 
   struct Report {
     std::vector<BucketRecord> buckets;
     std::vector<StepCommunication> steps;  // of the same sampled steps
   };
 
+  // What is needed to set predictions beside the samples; `clock` is this rank's.
+  struct Context {
+    std::span<const schedule::Bucket> buckets;
+    Bytes element;
+    parallel::SyncOptions sync;
+    cost::Link link;
+    ClockDrift clock;
+  };
+
   // Collective, after the engine has gone. On rank 0: everything measured and predicted; elsewhere empty.
-  Report gather(const comm::Communicator& communicator, std::span<const schedule::Bucket> buckets, Bytes element,
-                const parallel::SyncOptions& sync, const cost::Link& link) const;
+  Report gather(const comm::Communicator& communicator, const Context& context) const;
 
  private:
   std::size_t buckets_;
   long stride_;
-  std::vector<double> rows_;  // per sampled step: step, began, backward ended, then ready, started, finished per bucket
+  std::vector<long> steps_;        // [sample]
+  std::vector<Instant> instants_;  // [sample]: began, backward ended, then ready, started, finished per bucket
 };
 
 }  // namespace annulet::train

@@ -22,7 +22,8 @@ long total_steps(const Config& config, Elements train_samples);
 template <class T>
 class Trainer {
  public:
-  // `engine` has not launched anything yet; engine and data outlive the trainer. `test` may be null.
+  // `engine` has not launched anything yet. Nothing may be under way in it when the trainer goes (destroy the engine
+  // first); the data outlive the trainer. `test` may be null.
   // Throws InputError where data and model do not fit together.
   Trainer(const Config& config, collectives::Engine& engine, const data::Dataset& train, const data::Dataset* test);
 
