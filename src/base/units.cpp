@@ -25,6 +25,8 @@ constexpr std::array kTimeUnits{Unit{"", 1},      Unit{"s", 1},    Unit{"ms", 1e
 constexpr std::array kRateUnits{Unit{"B/s", 1},      Unit{"kB/s", 1e3},      Unit{"MB/s", 1e6},      Unit{"GB/s", 1e9},
                                 Unit{"KiB/s", 1024}, Unit{"MiB/s", 1 << 20}, Unit{"GiB/s", 1 << 30}, Unit{"kb/s", 125},
                                 Unit{"Mb/s", 125e3}, Unit{"Gb/s", 125e6}};
+constexpr std::array kFlopUnits{Unit{"FLOP/s", 1}, Unit{"MFLOP/s", 1e6}, Unit{"GFLOP/s", 1e9}, Unit{"TFLOP/s", 1e12},
+                                Unit{"PFLOP/s", 1e15}};
 
 double parse(std::string_view text, std::span<const Unit> units, std::string_view kind, std::string_view forms) {
   const auto refuse = [&](std::string_view why) {
@@ -70,6 +72,10 @@ ByteRate parse_rate(std::string_view text) {
   return ByteRate(parse(text, kRateUnits, "bandwidth", "bytes or bits per second as 125MB/s, 1.25GB/s or 10Gb/s"));
 }
 
+FlopRate parse_flop_rate(std::string_view text) {
+  return FlopRate(parse(text, kFlopUnits, "computing rate", "operations per second as 55GFLOP/s or 1.2TFLOP/s"));
+}
+
 std::string to_text(Bytes bytes) {
   static constexpr std::array units{Unit{"B", 1}, Unit{"kB", 1e3}, Unit{"MB", 1e6}, Unit{"GB", 1e9}, Unit{"TB", 1e12}};
   return scaled(bytes.as_double(), units);
@@ -85,10 +91,6 @@ std::string to_text(ByteRate rate) {
   return scaled(rate.value(), units);
 }
 
-std::string to_text(FlopRate rate) {
-  static constexpr std::array units{Unit{"FLOP/s", 1}, Unit{"MFLOP/s", 1e6}, Unit{"GFLOP/s", 1e9},
-                                    Unit{"TFLOP/s", 1e12}, Unit{"PFLOP/s", 1e15}};
-  return scaled(rate.value(), units);
-}
+std::string to_text(FlopRate rate) { return scaled(rate.value(), kFlopUnits); }
 
 }  // namespace annulet

@@ -11,7 +11,6 @@
 #include "annulet/train/session.hpp"
 #include "commands.hpp"
 #include "config_options.hpp"
-#include "machine_file.hpp"
 
 namespace annulet::cli {
 namespace {
@@ -51,7 +50,7 @@ void add_options(CLI::App& app, TrainOptions& options) {
   add_config_options(app, options.config);
   app.add_option("--out", options.out, "folder for the results; without it nothing is kept")->group("Files");
   app.add_flag("--overwrite", options.overwrite, "replace an older run in that folder")->group("Files");
-  app.add_option("--machine", options.machine, "a file with the link to predict with (default: a quick calibration)")
+  app.add_option("--machine", options.machine, "a machine file to predict with (default: a quick calibration)")
       ->group("Files");
   app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")
       ->check(CLI::PositiveNumber)
@@ -65,7 +64,7 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
   train::SessionOptions session;
   train::agree_on(world, [&] {
     train::validate(options.config);
-    if (!options.machine.empty()) session.machine = read_machine_file(options.machine);
+    if (!options.machine.empty()) session.machine = cost::read_machine_file(options.machine);
     if (world.rank() != 0) return;
     if (!options.out.empty()) {
       auto folder = std::make_unique<report::RunFolder>(

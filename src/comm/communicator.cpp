@@ -212,4 +212,16 @@ std::vector<int> Communicator::node_ranks() const {
   return ranks;
 }
 
+std::vector<int> Communicator::nodes() const {
+  const std::int64_t leader = node_ranks().front();
+  const auto leaders = all_gather(std::span(&leader, 1));
+  std::vector<int> nodes;
+  int count = 0;
+  for (std::size_t r = 0; r < leaders.size(); ++r) {
+    const auto of_node = static_cast<std::size_t>(leaders[r]);
+    nodes.push_back(of_node == r ? count++ : nodes[of_node]);
+  }
+  return nodes;
+}
+
 }  // namespace annulet::comm

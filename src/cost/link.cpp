@@ -12,8 +12,12 @@ std::string rate(SecondsPerByte pace) {
 }  // namespace
 
 std::string to_text(const Link& link) {
-  return fmt::format("alpha {}, g {}, bandwidth {}, reduction {}", annulet::to_text(link.alpha),
-                     annulet::to_text(link.gap), rate(link.beta), rate(link.gamma));
+  std::string text = fmt::format("alpha {}, g {}, bandwidth {}, reduction {}", annulet::to_text(link.alpha),
+                                 annulet::to_text(link.gap), rate(link.beta), rate(link.gamma));
+  if (!link.eager) return text;
+  return text + fmt::format("; up to {}: alpha {}, g {}, bandwidth {}", annulet::to_text(link.eager->limit),
+                            annulet::to_text(link.eager->alpha), annulet::to_text(link.eager->gap),
+                            rate(link.eager->beta));
 }
 
 }  // namespace annulet::cost

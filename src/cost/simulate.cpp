@@ -23,6 +23,7 @@ struct Run {
   std::vector<std::vector<StepId>> dependents;  // [step]
   std::vector<StepId> sends, receives;          // in plan order
   std::size_t next_send = 0, next_receive = 0;
+  int sending = 0;  // posted, not yet left
   std::deque<StepId> computable;
   std::size_t remaining = 0;
 };
@@ -40,10 +41,12 @@ struct Event {
 
 class Simulation {
  public:
-  Simulation(std::span<const Collective> collectives, const Link& link, const SimulationOptions& options)
-      : collectives_(collectives), link_(link), options_(options) {
+  Simulation(std::span<const Collective> collectives, const Network& network, const SimulationOptions& options)
+      : collectives_(collectives), network_(network), options_(options) {
     const int world = collectives.empty() ? 0 : static_cast<int>(collectives.front().plans.size());
+    ANNULET_EXPECTS(network.node.empty() || network.node.size() == index(world), "every rank is on a node");
     ranks_.resize(index(world));
+    ports_.resize(index(world) + index(network.nodes()), Seconds::min());
     ends_.assign(collectives.size(), std::vector<Seconds>(index(world)));
     for (int r = 0; r < world; ++r) prepare(r);
   }
@@ -66,8 +69,7 @@ class Simulation {
     std::vector<Run> runs;            // [collective]
     std::deque<std::size_t> queued;   // launched, waiting for room
     std::vector<std::size_t> active;  // oldest first
-    bool port_busy = false;
-    bool busy = false;  // combining
+    bool busy = false;                // combining
     std::size_t launches = 0;
   };
   // Messages between a pair of ranks within one collective: what has arrived, what has been posted.
@@ -117,7 +119,7 @@ class Simulation {
         rank.queued.push_back(event.collective);
         break;
       case Event::Kind::left:
-        rank.port_busy = false;
+        --rank.runs[event.collective].sending;
         finish(event.rank, event.collective, event.step);
         break;
       case Event::Kind::combined:
@@ -170,7 +172,8 @@ class Simulation {
       for (const std::size_t c : rank.active) posted |= post_receive(r, c);
     }
     for (const std::size_t c : rank.active) {
-      send(r, c);
+      while (send(r, c)) {
+      }
       combine(r, c);
     }
     if (retire(rank, r)) advance(r);
@@ -204,17 +207,26 @@ class Simulation {
     return true;
   }
 
-  void send(int r, std::size_t c) {
-    Rank& rank = ranks_[index(r)];
-    Run& run = rank.runs[c];
-    if (rank.port_busy || run.next_send == run.sends.size()) return;
-    const StepId step = run.sends[run.next_send];
-    if (run.waiting[index(step)] > 0) return;
-    ++run.next_send;
-    rank.port_busy = true;
-    const Seconds left = now_ + link_.port_time(bytes(c, run.plan->steps[index(step)].count()));
-    add({left, 0, Event::Kind::left, r, c, step});
-    add({left + link_.alpha, 0, Event::Kind::arrived, r, c, step});
+  // Posts the next send, if it may be posted.
+  bool send(int r, std::size_t c) {
+    Run& run = ranks_[index(r)].runs[c];
+    if (run.next_send == run.sends.size() || run.sending == options_.window) return false;
+    const StepId id = run.sends[run.next_send];
+    if (run.waiting[index(id)] > 0) return false;
+    ++run.next_send, ++run.sending;
+    const Step& step = run.plan->steps[index(id)];
+    const Link& link = network_.link(r, step.peer);
+    Seconds& free = port(r, step.peer);
+    free = std::max(free, now_) + link.port_time(bytes(c, step.count()));
+    add({free, 0, Event::Kind::left, r, c, id});
+    add({free + link.latency(bytes(c, step.count())), 0, Event::Kind::arrived, r, c, id});
+    return true;
+  }
+
+  // When the port is free that a message takes: the rank's own, or the card of its node.
+  Seconds& port(int from, int to) {
+    const int node = network_.node_of(from);
+    return node == network_.node_of(to) ? ports_[index(from)] : ports_[ranks_.size() + index(node)];
   }
 
   void combine(int r, std::size_t c) {
@@ -224,15 +236,17 @@ class Simulation {
     const StepId step = run.computable.front();
     run.computable.pop_front();
     rank.busy = true;
-    add({now_ + link_.gamma * bytes(c, run.plan->steps[index(step)].count()), 0, Event::Kind::combined, r, c, step});
+    add({now_ + network_.inside.gamma * bytes(c, run.plan->steps[index(step)].count()), 0, Event::Kind::combined, r, c,
+         step});
   }
 
   Bytes bytes(std::size_t collective, Elements count) const { return collectives_[collective].element * count; }
 
   std::span<const Collective> collectives_;
-  Link link_;
+  Network network_;
   SimulationOptions options_;
   std::vector<Rank> ranks_;
+  std::vector<Seconds> ports_;                                     // when each is free: one a rank, then one a node
   std::map<std::tuple<std::size_t, int, int>, Channel> channels_;  // collective, from, to
   std::vector<std::vector<Seconds>> ends_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
@@ -242,9 +256,9 @@ class Simulation {
 
 }  // namespace
 
-std::vector<std::vector<Seconds>> simulate(std::span<const Collective> collectives, const Link& link,
+std::vector<std::vector<Seconds>> simulate(std::span<const Collective> collectives, const Network& network,
                                            const SimulationOptions& options) {
-  return Simulation(collectives, link, options).run();
+  return Simulation(collectives, network, options).run();
 }
 
 }  // namespace annulet::cost

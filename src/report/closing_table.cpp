@@ -78,7 +78,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
   if (!summary.communication.empty() && !buckets.empty()) {
     const auto rows = rows_of(buckets, summary.communication.size());
     text += fmt::format("\nAll-reduce of rank 0, {} sampled steps; times in ms, predicted by event simulation on\n{}\n",
-                        summary.communication.size(), cost::to_text(summary.link));
+                        summary.communication.size(), cost::to_text(summary.network));
     text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}\n", "bucket", "payload", "wire", "p50", "p99",
                         "predicted", "residual");
     for (const auto& [index, row] : rows) text += print(row);

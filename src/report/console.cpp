@@ -27,7 +27,7 @@ std::string buckets_text(const std::vector<Bytes>& buckets) {
 }
 
 std::string link_text(const train::RunInfo& info) {
-  std::string text = cost::to_text(info.link) + " (" + info.link.source;
+  std::string text = cost::to_text(info.network) + " (" + info.network.inside.source;
   if (info.calibration_residual) text += fmt::format(", median residual {:.0f} %", 100 * *info.calibration_residual);
   return text + ")";
 }

@@ -39,11 +39,26 @@ Json optional(const std::optional<double>& value) { return value ? number(*value
 
 Json link_json(const cost::Link& link) {
   const double beta = link.beta.value();
-  return {{"alpha_seconds", link.alpha.count()},
-          {"gap_seconds", link.gap.count()},
-          {"bandwidth_bytes_per_second", beta > 0 ? Json(1 / beta) : Json(nullptr)},
-          {"reduction_seconds_per_byte", link.gamma.value()},
-          {"source", link.source}};
+  Json json{{"alpha_seconds", link.alpha.count()},
+            {"gap_seconds", link.gap.count()},
+            {"bandwidth_bytes_per_second", beta > 0 ? Json(1 / beta) : Json(nullptr)},
+            {"reduction_seconds_per_byte", link.gamma.value()},
+            {"source", link.source}};
+  if (link.eager) {
+    const double eager = link.eager->beta.value();
+    json["eager"] = {{"limit_bytes", link.eager->limit.value()},
+                     {"alpha_seconds", link.eager->alpha.count()},
+                     {"gap_seconds", link.eager->gap.count()},
+                     {"bandwidth_bytes_per_second", eager > 0 ? Json(1 / eager) : Json(nullptr)}};
+  }
+  return json;
+}
+
+// The link of one node, or the one between nodes, with what is inside a node beside it.
+Json network_json(const cost::Network& network) {
+  Json json = link_json(network.ring_link());
+  if (network.nodes() > 1) json["inside_node"] = link_json(network.inside);
+  return json;
 }
 
 std::string build_text() {
@@ -144,7 +159,7 @@ std::string summary_json(const train::Summary& s) {
       {"gemm_flops", s.gemm.value()},
       {"mfu", optional(s.mfu)},
       {"peak_rss_bytes", s.peak_rss.value()},
-      {"link", link_json(s.link)}};
+      {"link", network_json(s.network)}};
   return json.dump(2);
 }
 

@@ -34,7 +34,7 @@ void calibrate(Machine& machine, const Config& config, Bytes largest, const meas
   options.largest = std::max(options.smallest, largest);
   options.deadline = config.deadline;
   const measure::Calibration calibration = measure::quick_calibration(transport, options);
-  machine.link = calibration.link;
+  machine.network = calibration.link;
   if (!calibration.points.empty()) machine.calibration_residual = calibration.median_residual;
 }
 
@@ -51,12 +51,11 @@ ClockDrift clock_drift(const comm::Communicator& communicator, ClockReading befo
 }
 
 Machine look_at_machine(const comm::Environment& environment, const Config& config, Bytes largest,
-                        const std::optional<cost::Link>& known) {
+                        const std::optional<cost::Machine>& known) {
   const comm::Communicator& world = environment.world();
   Machine machine;
   machine.cores = measure::find_cores(world);
-  const double leaders = world.rank() == world.node_ranks().front() ? 1 : 0;
-  machine.nodes = static_cast<int>(world.sum(leaders));
+  machine.nodes = 1 + std::ranges::max(world.nodes());
   const bool threads_allowed = environment.thread_level() >= comm::ThreadLevel::serialized;
   machine.driver = collectives::choose_driver(
       config.driver, {machine.cores.distinct_on_node, machine.cores.ranks_on_node, world.size()}, threads_allowed);
@@ -69,7 +68,8 @@ Machine look_at_machine(const comm::Environment& environment, const Config& conf
   machine.gemm = FlopRate(cores * world.maximum(nn::product_rate().value()));
   machine.clock = read_clock(world, config);
   if (known) {
-    machine.link = *known;
+    // An emulated link is a port of each rank, wherever it is.
+    machine.network = known->network(config.emulate.empty() ? world.nodes() : std::vector<int>{});
   } else {
     calibrate(machine, config, largest, transport_factory(world, config));
   }

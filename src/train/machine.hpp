@@ -4,7 +4,7 @@
 
 #include "annulet/collectives/engine.hpp"
 #include "annulet/comm/environment.hpp"
-#include "annulet/cost/link.hpp"
+#include "annulet/cost/machine.hpp"
 #include "annulet/measure/cores.hpp"
 #include "annulet/measure/transport_factory.hpp"
 #include "annulet/train/config.hpp"
@@ -16,7 +16,7 @@ struct Machine {
   measure::Cores cores;
   int nodes = 1;
   collectives::DriverChoice driver;
-  cost::Link link;                             // to predict with
+  cost::Network network;                       // to predict with
   std::optional<double> calibration_residual;  // median
   ClockReading clock;                          // this rank's against rank 0's, before the first step
   FlopRate peak, gemm;                         // over the cores in use
@@ -30,8 +30,8 @@ measure::TransportFactory transport_factory(const comm::Communicator& communicat
 // Collective: reads this rank's clock against rank 0's again, after the run; in between clocks drift apart steadily.
 ClockDrift clock_drift(const comm::Communicator& communicator, ClockReading before, const Config& config);
 
-// Collective; `largest` is the most bytes that are reduced at once. `known`: a link that need not be measured.
+// Collective; `largest` is the most bytes that are reduced at once. `known`: a machine that need not be measured.
 Machine look_at_machine(const comm::Environment& environment, const Config& config, Bytes largest,
-                        const std::optional<cost::Link>& known);
+                        const std::optional<cost::Machine>& known);
 
 }  // namespace annulet::train

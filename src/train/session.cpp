@@ -136,7 +136,7 @@ class Session {
     info.algorithm = algorithm();
     for (const auto& bucket : trainer_->sync().buckets())
       info.buckets.push_back(Bytes(sizeof(T)) * bucket.elements.count);
-    info.link = machine_.link, info.calibration_residual = machine_.calibration_residual;
+    info.network = machine_.network, info.calibration_residual = machine_.calibration_residual;
     info.steps = steps_;
     info.train_samples = data_->train.samples(), info.test_samples = data_->test ? data_->test->samples() : 0;
     info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
@@ -196,7 +196,7 @@ class Session {
     Summary summary = describe_run();
     add_traffic(summary, buckets);
     add_times(summary);
-    const auto report = samples_->gather(world_, {buckets, Bytes(sizeof(T)), sync_options(config_), machine_.link,
+    const auto report = samples_->gather(world_, {buckets, Bytes(sizeof(T)), sync_options(config_), machine_.network,
                                                   clock_drift(world_, machine_.clock, config_)});
     add_communication(summary, report.steps);
     summary.peak_rss = Bytes(static_cast<std::int64_t>(world_.maximum(measure::peak_resident().as_double())));
@@ -238,7 +238,7 @@ class Session {
     summary.evaluation = evaluation_;
     summary.flops_per_step = trainer_->model().flops(std::min(config_.batch, data_->train.samples()));
     summary.peak = machine_.peak, summary.gemm = machine_.gemm;
-    summary.link = machine_.link;
+    summary.network = machine_.network;
     return summary;
   }
 

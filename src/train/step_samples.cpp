@@ -62,7 +62,7 @@ std::vector<std::vector<schedule::Plan>> all_plans(int world, std::span<const sc
 class Predictor {
  public:
   Predictor(std::vector<Rows> ranks, const StepSamples::Context& context)
-      : ranks_(std::move(ranks)), buckets_(context.buckets), element_(context.element), link_(context.link) {
+      : ranks_(std::move(ranks)), buckets_(context.buckets), element_(context.element), network_(context.network) {
     const auto world = static_cast<int>(ranks_.size());
     simulates_ = steps_of_plans(world, context) <= kMostSteps;
     if (simulates_) plans_ = all_plans(world, context.buckets, context.element, context.sync);
@@ -117,7 +117,7 @@ class Predictor {
       collectives.push_back(std::move(collective));
     }
     std::vector<Seconds> ends;
-    for (const auto& of_ranks : cost::simulate(collectives, link_)) ends.push_back(of_ranks[0]);
+    for (const auto& of_ranks : cost::simulate(collectives, network_)) ends.push_back(of_ranks[0]);
     return ends;
   }
 
@@ -129,7 +129,7 @@ class Predictor {
       const Seconds before = ends.empty() ? start : ends.back();
       const Bytes bytes = element_ * buckets_[b].elements.count;
       ends.push_back(std::max(start, before) +
-                     cost::ring_all_reduce_time(bytes, static_cast<int>(ranks_.size()), link_));
+                     cost::ring_all_reduce_time(bytes, static_cast<int>(ranks_.size()), network_.ring_link()));
     }
     return ends;
   }
@@ -164,7 +164,7 @@ class Predictor {
   std::vector<Rows> ranks_;
   std::span<const schedule::Bucket> buckets_;
   Bytes element_;
-  cost::Link link_;
+  cost::Network network_;
   bool simulates_ = true;
   std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]; empty unless simulated
 };

@@ -18,6 +18,7 @@ TEST(Units, ReadsSizesAsPeopleWriteThem) {
   EXPECT_DOUBLE_EQ(parse_seconds("300").count(), 300);
   EXPECT_DOUBLE_EQ(parse_rate("125MB/s").value(), 125e6);
   EXPECT_DOUBLE_EQ(parse_rate("1Gb/s").value(), 125e6);
+  EXPECT_DOUBLE_EQ(parse_flop_rate("55 GFLOP/s").value(), 55e9);
 }
 
 TEST(Units, RefusesWhatIsNotASizeAndSaysWhatIs) {

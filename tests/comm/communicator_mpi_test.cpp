@@ -46,6 +46,7 @@ TEST(Communicator, FindsTheRanksOfThisNode) {
   std::vector<int> all(static_cast<std::size_t>(world.size()));
   std::iota(all.begin(), all.end(), 0);
   EXPECT_EQ(world.node_ranks(), all);  // the tests run on one
+  EXPECT_EQ(world.nodes(), std::vector<int>(all.size(), 0));
 }
 
 TEST(Environment, LeavesAnMpiThatSomebodyElseInitialised) {

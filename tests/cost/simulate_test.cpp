@@ -111,6 +111,45 @@ TEST(Simulation, CountsTheGapOnceAMessage) {
               ring_all_reduce_time(Bytes(1200), 3, kLink).count() + 4 * 1e-2, 1e-12);
 }
 
+TEST(Simulation, SmallMessagesTravelOnTheEagerPiece) {
+  Link link = kLink;
+  link.eager = {Bytes(400), Seconds(1e-4), Seconds(1e-5), SecondsPerByte(1e-7)};
+  const Link eager{Seconds(1e-4), Seconds(1e-5), SecondsPerByte(1e-7), SecondsPerByte(0), "eager alone"};
+  const World small = ring(4, 400, 400), large = ring(4, 404, 404);
+  const Collective of_400 = small.at_once(), of_404 = large.at_once();  // bytes of a chunk
+  EXPECT_NEAR(last(simulate(std::span(&of_400, 1), link)[0]), last(simulate(std::span(&of_400, 1), eager)[0]), 1e-15);
+  EXPECT_NEAR(last(simulate(std::span(&of_404, 1), link)[0]), last(simulate(std::span(&of_404, 1), kLink)[0]), 1e-15);
+}
+
+// Ranks 0 and 1 each send 100 elements to their partners on the other node, ranks 2 and 3.
+TEST(Simulation, RanksOfANodeShareItsCard) {
+  World world;
+  for (int r = 0; r < 4; ++r) {
+    schedule::PlanBuilder builder(r, 4, 100);
+    const schedule::Region all{schedule::Place::data, {0, 100}};
+    r < 2 ? builder.send(r + 2, all, {}) : builder.receive(r - 2, all, {});
+    world.plans.push_back(std::move(builder).finish());
+  }
+  const Collective collective = world.at_once();
+  const auto ends = [&](std::vector<int> node) {
+    return simulate(std::span(&collective, 1), {{}, kLink, std::move(node)})[0];
+  };
+  const auto shared = ends({0, 0, 1, 1}), apart = ends({0, 1, 2, 3});
+  EXPECT_NEAR(shared[2].count(), 1.4e-3, 1e-12);
+  EXPECT_NEAR(shared[3].count(), 1.8e-3, 1e-12);
+  EXPECT_NEAR(apart[3].count(), 1.4e-3, 1e-12);
+}
+
+// In rank order a ring crosses each card once, and what stays inside a node costs nothing here.
+TEST(Simulation, ARingCrossesEachCardOnce) {
+  const World world = ring(4, 400, 400);
+  const Collective collective = world.at_once();
+  const double two_nodes = last(simulate(std::span(&collective, 1), {{}, kLink, {0, 0, 1, 1}})[0]);
+  const double scattered = last(simulate(std::span(&collective, 1), {{}, kLink, {0, 1, 0, 1}})[0]);
+  EXPECT_LT(two_nodes, ring_all_reduce_time(Bytes(1600), 4, kLink).count());
+  EXPECT_GT(scattered, ring_all_reduce_time(Bytes(1600), 4, kLink).count());
+}
+
 TEST(Simulation, EmptyPlansEndWhenTheyAreLaunched) {
   const World world = ring(1, 100, 10);
   const Collective collective = world.at({Seconds(0.25)});

@@ -38,7 +38,8 @@ class SessionOverMpi : public testing::Test {
   }
 
   comm::Environment environment_;
-  cost::Link link_{Seconds(1e-5), Seconds(0), cost::SecondsPerByte(1e-9), cost::SecondsPerByte(0), "test"};
+  const cost::Link link_{Seconds(1e-5), Seconds(0), cost::SecondsPerByte(1e-9), cost::SecondsPerByte(0), "test"};
+  const cost::Machine machine_{link_, link_};
 };
 
 TEST_F(SessionOverMpi, AccountsForEveryByteAndTellsRankZero) {
@@ -68,8 +69,8 @@ TEST_F(SessionOverMpi, AccountsForEveryByteAndTellsRankZero) {
 
 TEST_F(SessionOverMpi, PredictsOnTheGivenLinkInsteadOfMeasuring) {
   Recorder recorder;
-  const Summary summary = run(small(), recorder, {.weights = {}, .machine = link_});
-  EXPECT_EQ(summary.link.source, "test");
+  const Summary summary = run(small(), recorder, {.weights = {}, .machine = machine_});
+  EXPECT_EQ(summary.network.inside.source, "test");
   EXPECT_FALSE(recorder.info.calibration_residual);
 }
 
@@ -79,7 +80,7 @@ TEST_F(SessionOverMpi, ZeroStepsEvaluateAndWriteTheInitialWeights) {
   config.steps = 0;
   Recorder recorder;
   const auto file = folder / "weights.safetensors";
-  const Summary summary = run(config, recorder, {.weights = file, .machine = link_});
+  const Summary summary = run(config, recorder, {.weights = file, .machine = machine_});
   EXPECT_TRUE(summary.evaluation);
   EXPECT_FALSE(summary.median_step);
   EXPECT_EQ(std::filesystem::exists(file), environment_.world().rank() == 0);

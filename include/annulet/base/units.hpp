@@ -47,11 +47,13 @@ constexpr ByteRate operator/(Bytes bytes, Seconds time) { return ByteRate(bytes.
 constexpr Seconds operator/(Bytes bytes, ByteRate rate) { return Seconds(bytes.as_double() / rate.value()); }
 constexpr FlopRate operator/(Flops flops, Seconds time) { return FlopRate(flops.value() / time.count()); }
 
-// What people type: "4MiB", "64 kB", "1024"; "1ms", "300", "2.5us" (seconds without a unit); "125MB/s", "1Gb/s".
-// Throw InputError naming `text` and the forms that are understood; never accept a negative or non-finite value.
+// What people type: "4MiB", "64 kB", "1024"; "1ms", "300", "2.5us" (seconds without a unit); "125MB/s", "1Gb/s";
+// "55GFLOP/s". Throw InputError naming `text` and the forms that are understood; never accept a negative or non-finite
+// value.
 Bytes parse_bytes(std::string_view text);
 Seconds parse_seconds(std::string_view text);
 ByteRate parse_rate(std::string_view text);
+FlopRate parse_flop_rate(std::string_view text);
 
 // What people read, three or four significant digits: "7.45 MB", "1.24 ms", "3.1 GB/s", "128 GFLOP/s".
 std::string to_text(Bytes bytes);

@@ -42,6 +42,9 @@ class Communicator {
   // The ranks that share this rank's node, in rank order (this one included).
   std::vector<int> node_ranks() const;
 
+  // The node of each rank, [rank]; nodes are numbered from 0 in the order of their lowest ranks.
+  std::vector<int> nodes() const;
+
  private:
   struct Handle;
   friend struct CommunicatorAccess;

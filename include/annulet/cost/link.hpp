@@ -1,7 +1,10 @@
 #pragma once
 // A link in the alpha-beta model (Hockney 1994; with a gap per message as in LogGP, Alexandrov et al. 1995):
 // a message of n bytes occupies the sender's port for g + n beta and arrives alpha after it has left.
-// Adding n received bytes to n others costs n gamma at the receiver.
+// MPI is piecewise: it sends up to the eager limit at once and asks before it sends more (rendezvous), so small
+// messages may have an alpha, g and beta of their own. Adding n received bytes to n others costs n gamma at the
+// receiver.
+#include <optional>
 #include <string>
 
 #include "annulet/base/units.hpp"
@@ -12,17 +15,31 @@ namespace annulet::cost {
 using SecondsPerByte = Quantity<struct SecondsPerByteTag, double>;
 constexpr Seconds operator*(SecondsPerByte pace, Bytes bytes) { return Seconds(pace.value() * bytes.as_double()); }
 
-struct Link {
-  Seconds alpha{0};         // latency
-  Seconds gap{0};           // g, per message
-  SecondsPerByte beta{0};   // 1 / bandwidth
-  SecondsPerByte gamma{0};  // per byte reduced
-  std::string source;       // "calibrated: ring traffic, 4 ranks", "emulated", a file
-
-  Seconds port_time(Bytes bytes) const { return gap + beta * bytes; }
+// Messages of up to `limit` bytes.
+struct EagerLink {
+  Bytes limit{0};
+  Seconds alpha{0};
+  Seconds gap{0};
+  SecondsPerByte beta{0};
 };
 
-// "alpha 12.1 us, g 0.8 us, bandwidth 3.4 GB/s, reduction 8.1 GB/s"
+struct Link {
+  Seconds alpha{0};                  // latency
+  Seconds gap{0};                    // g, per message
+  SecondsPerByte beta{0};            // 1 / bandwidth
+  SecondsPerByte gamma{0};           // per byte reduced
+  std::string source{};              // "calibrated: ring traffic, 4 ranks", "emulated", a file
+  std::optional<EagerLink> eager{};  // of small messages; absent: the same for all sizes
+
+  bool is_eager(Bytes bytes) const { return eager && bytes <= eager->limit; }
+  Seconds latency(Bytes bytes) const { return is_eager(bytes) ? eager->alpha : alpha; }
+  Seconds port_time(Bytes bytes) const {
+    return is_eager(bytes) ? eager->gap + eager->beta * bytes : gap + beta * bytes;
+  }
+};
+
+// "alpha 12.1 us, g 0.8 us, bandwidth 3.4 GB/s, reduction 8.1 GB/s", and "; up to 4.096 kB: alpha ..." if it is
+// piecewise.
 std::string to_text(const Link& link);
 
 }  // namespace annulet::cost

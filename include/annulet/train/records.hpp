@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "annulet/cost/link.hpp"
+#include "annulet/cost/network.hpp"
 
 namespace annulet::train {
 
@@ -65,7 +65,7 @@ struct RunInfo {
   std::string driver, driver_reason;
   std::string algorithm;  // "ring, segments of 262.1 kB"
   std::vector<Bytes> buckets;
-  cost::Link link;
+  cost::Network network;
   std::optional<double> calibration_residual;  // median, relative
   long steps = 0;
   Elements train_samples = 0, test_samples = 0;
@@ -96,7 +96,7 @@ struct Summary {
   FlopRate peak, gemm;        // FMA loop and large product, over the distinct cores in use
   std::optional<double> mfu;  // flops / (median step x peak)
   Bytes peak_rss{0};          // largest over ranks
-  cost::Link link;
+  cost::Network network;
   std::vector<StepCommunication> communication;  // of the sampled steps, the first five left out
 };
 

@@ -5,14 +5,15 @@
 #include <optional>
 
 #include "annulet/comm/environment.hpp"
+#include "annulet/cost/machine.hpp"
 #include "annulet/train/config.hpp"
 #include "annulet/train/records.hpp"
 
 namespace annulet::train {
 
 struct SessionOptions {
-  std::filesystem::path weights;      // where rank 0 writes the weights at the end; empty: nowhere
-  std::optional<cost::Link> machine;  // the link to predict with, instead of a calibration at the start
+  std::filesystem::path weights;         // where rank 0 writes the weights at the end; empty: nowhere
+  std::optional<cost::Machine> machine;  // the network to predict with, instead of a calibration at the start
 };
 
 // `observer` is told of the run on rank 0 only. Returns the summary there; elsewhere it is incomplete.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "annulet/comm/communicator.hpp"
-#include "annulet/cost/link.hpp"
+#include "annulet/cost/network.hpp"
 #include "annulet/parallel/gradient_sync.hpp"
 #include "annulet/train/records.hpp"
 
@@ -46,7 +46,7 @@ class StepSamples {
     std::span<const schedule::Bucket> buckets;
     Bytes element;
     parallel::SyncOptions sync;
-    cost::Link link;
+    cost::Network network;
     ClockDrift clock;
   };
 

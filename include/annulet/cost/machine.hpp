@@ -1,0 +1,36 @@
+#pragma once
+// A machine: what predictions need to know of a cluster, kept in a machine file (TOML) that `annulet calibrate` writes
+// and every command takes with --machine.
+//   source = "..."            where it came from
+//   compute = "55GFLOP/s"     what large products reach on one core; optional
+//   alpha, bandwidth          one link for all ranks (times; bytes or bits a second); gap, reduction: optional
+//   [inside] and [between]    the same keys for the link inside a node and between nodes, instead of the short form;
+//                             and eager_limit with eager_alpha, eager_gap, eager_bandwidth for messages up to that size
+// A section takes keys that it lacks from above the sections; where one of the two is missing, it is as the other.
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "annulet/cost/network.hpp"
+
+namespace annulet::cost {
+
+struct Machine {
+  Link inside, between;
+  FlopRate compute{0};  // of one core; 0: unknown
+  std::string source{};
+
+  // `node` as in Network.
+  Network network(std::vector<int> node) const { return {inside, between, std::move(node)}; }
+};
+
+// Throw InputError naming the file, and the line or key that is missing, unknown or out of range. `name` stands for the
+// file in messages, and for `source` where the text has none.
+Machine parse_machine(std::string_view text, const std::string& name);
+Machine read_machine_file(const std::filesystem::path& file);
+
+// What parse_machine reads back to the last digit. `comments`: lines to put first.
+std::string to_toml(const Machine& machine, const std::vector<std::string>& comments = {});
+
+}  // namespace annulet::cost
