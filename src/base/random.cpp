@@ -26,15 +26,15 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> c, std::arr
 RandomStream::RandomStream(std::uint64_t seed, std::string_view purpose)
     : key_{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}, purpose_(stable_hash(purpose)) {}
 
-std::array<std::uint32_t, 4> RandomStream::block(std::uint64_t index) const {
+std::array<std::uint32_t, 4> RandomStream::words(std::uint64_t index) const {
   return philox4x32({static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32),
                      static_cast<std::uint32_t>(purpose_), static_cast<std::uint32_t>(purpose_ >> 32)},
                     key_);
 }
 
 std::uint64_t RandomStream::bits(std::uint64_t index) const {
-  const auto words = block(index);
-  return join(words[1], words[0]);
+  const auto block = words(index);
+  return join(block[1], block[0]);
 }
 
 double RandomStream::uniform(std::uint64_t index) const { return unit_interval(bits(index)); }
@@ -44,9 +44,9 @@ double RandomStream::uniform(std::uint64_t index, double low, double high) const
 }
 
 double RandomStream::normal(std::uint64_t index) const {
-  const auto words = block(index);
-  const double radius = std::sqrt(-2 * std::log1p(-unit_interval(join(words[1], words[0]))));
-  return radius * std::cos(2 * std::numbers::pi * unit_interval(join(words[3], words[2])));
+  const auto block = words(index);
+  const double radius = std::sqrt(-2 * std::log1p(-unit_interval(join(block[1], block[0]))));
+  return radius * std::cos(2 * std::numbers::pi * unit_interval(join(block[3], block[2])));
 }
 
 std::uint64_t RandomStream::below(std::uint64_t index, std::uint64_t bound) const {

@@ -1,9 +1,13 @@
 #pragma once
 // Elementwise activations: y = f(x), dx = dy f'(x). A NaN goes through every one of them.
+#include <string_view>
+
 #include "annulet/nn/mlp.hpp"
 #include "nn/layer.hpp"
 
 namespace annulet::nn {
+
+std::string_view to_text(Activation activation);
 
 template <class T>
 class ActivationLayer final : public Layer<T> {

@@ -44,7 +44,8 @@ void for_each_panel(Elements extent, Elements others, Progress& progress, Body b
 template <class T>
 bool multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress) {
   if (x.rows < kFewSamples) return false;
-  for (Elements r = 0; r < y.rows; ++r) std::copy_n(bias, y.columns, y.row(r));
+  if (bias == nullptr) std::ranges::fill(y.elements(), T(0));
+  for (Elements r = 0; bias != nullptr && r < y.rows; ++r) std::copy_n(bias, y.columns, y.row(r));
   for_each_panel(w.rows, x.rows * w.columns, progress, [&](Elements first, Elements count) {
     map(y).middleCols(first, count).noalias() += map(x) * map(w).middleRows(first, count).transpose();
   });

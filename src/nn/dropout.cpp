@@ -1,6 +1,7 @@
 #include "nn/dropout.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace annulet::nn {
 namespace {
@@ -14,32 +15,34 @@ void multiply(Matrix<const T> x, const T* mask, Matrix<T> y) {
 }  // namespace
 
 template <class T>
-Dropout<T>::Dropout(const DropoutOptions& options, Elements units, Elements capacity)
-    : probability_(options.probability),
-      stream_(options.seed, "dropout." + options.name),
-      units_(units),
-      mask_(static_cast<std::size_t>(units * capacity)) {}
+Dropout<T>::Dropout(const DropoutOptions& options, Elements units, std::span<T> mask)
+    : probability_(options.probability), stream_(options.seed, "dropout." + options.name), units_(units), mask_(mask) {}
 
 template <class T>
-void Dropout<T>::draw(std::uint64_t first_draw, Matrix<T> mask, Progress& progress) const {
+void Dropout<T>::draw(const Pass<T>& pass, Elements rows) {
+  if (pass.mode == Mode::evaluate) {
+    std::fill_n(mask_.begin(), rows * units_, T(1));
+    return;
+  }
   const T kept = static_cast<T>(1 / (1 - probability_));
-  for (Elements r = 0; r < mask.rows; ++r) {
-    const std::uint64_t first = (first_draw + static_cast<std::uint64_t>(r)) * static_cast<std::uint64_t>(units_);
+  const auto threshold = static_cast<std::uint64_t>(probability_ * 0x1p32);
+  const std::uint64_t first_row = pass.first_draw * static_cast<std::uint64_t>(pass.time);
+  for (Elements r = 0; r < rows; ++r) {
+    const std::uint64_t first = (first_row + static_cast<std::uint64_t>(r)) * static_cast<std::uint64_t>(units_);
+    T* row = mask_.data() + r * units_;
+    std::array<std::uint32_t, 4> words = stream_.words(first / 4);
     for (Elements u = 0; u < units_; ++u) {
-      mask.row(r)[u] = stream_.uniform(first + static_cast<std::uint64_t>(u)) < probability_ ? T(0) : kept;
+      const std::uint64_t draw = first + static_cast<std::uint64_t>(u);
+      if (draw % 4 == 0) words = stream_.words(draw / 4);
+      row[u] = words[draw % 4] < threshold ? T(0) : kept;
     }
-    progress.pulse();
+    pass.progress.pulse();
   }
 }
 
 template <class T>
 void Dropout<T>::forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) {
-  if (pass.mode == Mode::evaluate) {
-    std::fill_n(mask_.begin(), x.size(), T(1));
-    std::copy_n(x.data, x.size(), y.data);
-    return;
-  }
-  draw(pass.first_draw, Matrix<T>(mask_.data(), x.rows, x.columns), pass.progress);
+  draw(pass, x.rows);
   multiply(x, mask_.data(), y);
 }
 

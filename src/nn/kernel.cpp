@@ -1,5 +1,6 @@
 #include "nn/kernel.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -74,6 +75,28 @@ void multiply_tile(Shape shape, const Factor<T>& a, const T* b, const Sum<T>& su
 }
 
 template <class T>
+void pack_rows(Elements depth, Elements columns, Rows<const T> b, T* to) {
+  const Elements end = (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+  for (Elements k = 0; k < depth; ++k, to += kTileColumns<T>) {
+    const T* row = b.data + k * b.row;
+    if (columns == kTileColumns<T>) {
+      std::copy_n(row, kTileColumns<T>, to);
+    } else {
+      std::fill(std::copy_n(row, columns, to), to + end, T(0));
+    }
+  }
+}
+
+template <class T>
+void pack_transpose(Elements depth, Elements columns, Rows<const T> b, T* to) {
+  transpose<T>(columns, depth, b, {to, kTileColumns<T>});
+  const Elements end = (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
+  for (Elements k = 0; columns < end && k < depth; ++k) {
+    std::fill(to + k * kTileColumns<T> + columns, to + k * kTileColumns<T> + end, T(0));
+  }
+}
+
+template <class T>
 void transpose(Elements rows, Elements columns, Rows<const T> from, Rows<T> to) {
   constexpr Elements n = kLanes<T>;
   const Elements whole_rows = rows / n * n, whole_columns = columns / n * n;
@@ -91,9 +114,13 @@ void transpose(Elements rows, Elements columns, Rows<const T> from, Rows<T> to) 
   }
 }
 
-template void multiply_tile(Shape, const Factor<float>&, const float*, const Sum<float>&);
-template void multiply_tile(Shape, const Factor<double>&, const double*, const Sum<double>&);
-template void transpose(Elements, Elements, Rows<const float>, Rows<float>);
-template void transpose(Elements, Elements, Rows<const double>, Rows<double>);
+#define ANNULET_INSTANTIATE(T)                                                   \
+  template void multiply_tile(Shape, const Factor<T>&, const T*, const Sum<T>&); \
+  template void pack_rows(Elements, Elements, Rows<const T>, T*);                \
+  template void pack_transpose(Elements, Elements, Rows<const T>, T*);           \
+  template void transpose(Elements, Elements, Rows<const T>, Rows<T>);
+ANNULET_INSTANTIATE(float)
+ANNULET_INSTANTIATE(double)
+#undef ANNULET_INSTANTIATE
 
 }  // namespace annulet::nn

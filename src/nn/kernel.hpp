@@ -52,6 +52,13 @@ struct Sum {
 template <class T>
 void multiply_tile(Shape shape, const Factor<T>& a, const T* b, const Sum<T>& sum);
 
+// B as the tile wants it, [depth, kTileColumns]; up to the next multiple of kLanes, columns that B lacks are zeros.
+// pack_rows: B (k, j) = b.data[k * b.row + j]; pack_transpose: B (k, j) = b.data[j * b.row + k].
+template <class T>
+void pack_rows(Elements depth, Elements columns, Rows<const T> b, T* to);
+template <class T>
+void pack_transpose(Elements depth, Elements columns, Rows<const T> b, T* to);
+
 // to [columns, rows] = transpose of from [rows, columns]
 template <class T>
 void transpose(Elements rows, Elements columns, Rows<const T> from, Rows<T> to);

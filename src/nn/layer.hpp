@@ -2,6 +2,7 @@
 // A layer: one differentiable step y = f(x; w) of a model. Models run their layers forwards, then backwards.
 // A layer keeps no activations but its own masks or statistics; weights and gradients are slices of the flat buffers.
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "annulet/nn/layout.hpp"
@@ -19,7 +20,17 @@ struct Pass {
   Accumulate accumulate = Accumulate::overwrite;
   Mode mode = Mode::train;
   std::uint64_t first_draw = 0;  // as in Batch
+  Elements time = 1;             // rows of a sample: the tokens of a sequence
 };
+
+// Where a tensor came to lie.
+struct TensorPlace {
+  std::size_t tensor = 0;  // index in the layout
+  Elements first = 0;      // offset in the flat buffers
+};
+
+// Throws ContractError if the layout has no tensor of that name.
+TensorPlace place_of(const Layout& layout, std::string_view name);
 
 template <class T>
 class Layer {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "annulet/base/error.hpp"
 #include "nn/product.hpp"
 
 namespace annulet::nn {
@@ -22,42 +21,42 @@ void sum_rows(Matrix<const T> m, T* __restrict sums, Accumulate accumulate) {
 }  // namespace
 
 template <class T>
-Linear<T>::Linear(std::string name, Elements inputs, Elements outputs)
-    : name_(std::move(name)), inputs_(inputs), outputs_(outputs) {
+Linear<T>::Linear(LinearOptions options) : options_(std::move(options)) {
   prepare_products();
 }
 
 template <class T>
 std::vector<Tensor> Linear<T>::tensors() const {
-  const Initial initial{Initial::Kind::uniform, 1 / std::sqrt(static_cast<double>(inputs_))};
-  return {Tensor{name_ + ".bias", {outputs_}, initial}, Tensor{name_ + ".weight", {outputs_, inputs_}, initial}};
+  const auto& [name, inputs, outputs, bias, weight] = options_;
+  const Initial spread{Initial::Kind::uniform, 1 / std::sqrt(static_cast<double>(inputs))};
+  std::vector<Tensor> tensors;
+  if (bias) tensors.push_back({name + ".bias", {outputs}, weight ? Initial{} : spread});
+  tensors.push_back({name + ".weight", {outputs, inputs}, weight.value_or(spread)});
+  return tensors;
 }
 
 template <class T>
 void Linear<T>::bind(const Layout& layout) {
-  const auto place = [&](const std::string& name) {
-    const Tensor* tensor = layout.find(name);
-    ANNULET_EXPECTS(tensor != nullptr, "a layer is bound to a layout that holds its tensors");
-    return Place{static_cast<std::size_t>(tensor - layout.tensors().data()), tensor->first};
-  };
-  weight_ = place(name_ + ".weight");
-  bias_ = place(name_ + ".bias");
+  weight_ = place_of(layout, options_.name + ".weight");
+  if (options_.bias) bias_ = place_of(layout, options_.name + ".bias");
 }
 
 template <class T>
 void Linear<T>::forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) {
-  const Matrix<const T> w(pass.weights.data() + weight_.first, outputs_, inputs_);
-  multiply_forward(x, w, pass.weights.data() + bias_.first, y, pass.progress);
+  const Matrix<const T> w(pass.weights.data() + weight_.first, options_.outputs, options_.inputs);
+  multiply_forward(x, w, options_.bias ? pass.weights.data() + bias_.first : nullptr, y, pass.progress);
 }
 
 template <class T>
 void Linear<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const T>, Matrix<const T> dy, Matrix<T> dx) {
-  sum_rows(dy, pass.gradients.data() + bias_.first, pass.accumulate);
-  pass.progress.gradient_ready(bias_.tensor);
-  const Matrix<T> dw(pass.gradients.data() + weight_.first, outputs_, inputs_);
+  if (options_.bias) {
+    sum_rows(dy, pass.gradients.data() + bias_.first, pass.accumulate);
+    pass.progress.gradient_ready(bias_.tensor);
+  }
+  const Matrix<T> dw(pass.gradients.data() + weight_.first, options_.outputs, options_.inputs);
   multiply_outer(dy, x, dw, pass.accumulate, pass.progress);
   pass.progress.gradient_ready(weight_.tensor);
-  const Matrix<const T> w(pass.weights.data() + weight_.first, outputs_, inputs_);
+  const Matrix<const T> w(pass.weights.data() + weight_.first, options_.outputs, options_.inputs);
   if (!dx.empty()) multiply_backward(dy, w, dx, pass.progress);
 }
 

@@ -1,32 +1,34 @@
 #pragma once
-// Linear: y = x W^T + b, with W [out, in] and b [out], started as U(-s, s), s = 1 / sqrt(in).
+// Linear: y = x W^T + b, with W [out, in] and, unless left out, b [out].
+#include <optional>
 #include <string>
 
 #include "nn/layer.hpp"
 
 namespace annulet::nn {
 
+// Tensors are called `name`.bias and `name`.weight.
+struct LinearOptions {
+  std::string name;
+  Elements inputs = 0, outputs = 0;
+  bool bias = true;
+  std::optional<Initial> weight{};  // and biases of 0; nothing: both U(-s, s), s = 1 / sqrt(inputs)
+};
+
 template <class T>
 class Linear final : public Layer<T> {
  public:
-  // Tensors are called `name`.bias and `name`.weight.
-  Linear(std::string name, Elements inputs, Elements outputs);
+  explicit Linear(LinearOptions options);
 
-  Elements outputs() const override { return outputs_; }
+  Elements outputs() const override { return options_.outputs; }
   std::vector<Tensor> tensors() const override;
   void bind(const Layout& layout) override;
   void forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) override;
   void backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx) override;
 
  private:
-  struct Place {
-    std::size_t tensor = 0;  // index in the layout
-    Elements first = 0;      // offset in the flat buffers
-  };
-
-  std::string name_;
-  Elements inputs_, outputs_;
-  Place weight_, bias_;
+  LinearOptions options_;
+  TensorPlace weight_, bias_;
 };
 
 }  // namespace annulet::nn

@@ -5,6 +5,7 @@
 
 #include "annulet/base/aligned.hpp"
 #include "annulet/base/error.hpp"
+#include "nn/vector_math.hpp"
 
 namespace annulet::nn {
 namespace {
@@ -14,27 +15,33 @@ class CrossEntropy final : public LossFunction<T> {
  public:
   CrossEntropy(Elements outputs, Elements capacity) : probabilities_(static_cast<std::size_t>(outputs * capacity)) {}
 
-  LossSums forward(const Batch<T>& batch, Matrix<const T> outputs) override {
-    ANNULET_EXPECTS(static_cast<Elements>(batch.labels.size()) == batch.samples, "there is one label per sample");
-    LossSums sums{.samples = batch.samples};
+  LossSums forward(const Targets<T>& targets, Matrix<const T> outputs) override {
+    ANNULET_EXPECTS(std::ssize(targets.labels) == outputs.rows, "there is one label per row");
+    LossSums sums;
     for (Elements r = 0; r < outputs.rows; ++r) {
-      const Elements label = batch.labels[static_cast<std::size_t>(r)];
+      const Elements label = targets.labels[index(r)];
+      if (label == kNoLabel) continue;
+      ++sums.targets;
       ANNULET_EXPECTS(label >= 0 && label < outputs.columns, "a label is the number of an output");
       const T* row = outputs.row(r);
-      const Elements best = std::max_element(row, row + outputs.columns) - row;
-      const double log_sum = softmax(row, row[best], outputs.columns, &probabilities_[index(r * outputs.columns)]);
-      sums.loss += log_sum - (static_cast<double>(row[label]) - static_cast<double>(row[best]));
-      if (best == label && !std::isnan(row[best])) ++sums.correct;
+      const T most = largest(outputs.columns, row);
+      const double log_sum = softmax(row, most, outputs.columns, &probabilities_[index(r * outputs.columns)]);
+      sums.loss += log_sum - (static_cast<double>(row[label]) - static_cast<double>(most));
+      if (std::find(row, row + outputs.columns, most) == row + label) ++sums.correct;
     }
     return sums;
   }
 
-  void backward(const Batch<T>& batch, Matrix<const T> outputs, double scale, Matrix<T> d_outputs) const override {
+  void backward(const Targets<T>& targets, Matrix<const T> outputs, double scale, Matrix<T> d_outputs) const override {
     for (Elements r = 0; r < outputs.rows; ++r) {
       const T* probabilities = &probabilities_[index(r * outputs.columns)];
       T* row = d_outputs.row(r);
+      const Elements label = targets.labels[index(r)];
+      if (label == kNoLabel) {
+        std::fill_n(row, outputs.columns, T(0));
+        continue;
+      }
       for (Elements c = 0; c < outputs.columns; ++c) row[c] = probabilities[c] * static_cast<T>(scale);
-      const Elements label = batch.labels[index(r)];
       row[label] = (probabilities[label] - 1) * static_cast<T>(scale);
     }
   }
@@ -42,13 +49,13 @@ class CrossEntropy final : public LossFunction<T> {
  private:
   static std::size_t index(Elements i) { return static_cast<std::size_t>(i); }
 
-  // Returns log(sum_j exp(o_j - largest)). A NaN that the search for the largest passed over comes back in the sum.
-  static double softmax(const T* row, T largest, Elements n, T* probabilities) {
+  // Returns log(sum_j exp(o_j - most)). A NaN that the search for the largest passed over comes back in the sum.
+  static double softmax(const T* row, T most, Elements n, T* probabilities) {
+    const Packet<T> shift = splat<T>(most);
+    transform(
+        n, probabilities, [&](Packet<T> o) { return exponential<T>(Eigen::internal::psub(o, shift)); }, row);
     double sum = 0;
-    for (Elements c = 0; c < n; ++c) {
-      probabilities[c] = std::exp(row[c] - largest);
-      sum += static_cast<double>(probabilities[c]);
-    }
+    for (Elements c = 0; c < n; ++c) sum += static_cast<double>(probabilities[c]);
     const T inverse = static_cast<T>(1 / sum);
     for (Elements c = 0; c < n; ++c) probabilities[c] *= inverse;
     return std::log(sum);
@@ -60,13 +67,13 @@ class CrossEntropy final : public LossFunction<T> {
 template <class T>
 class SquaredError final : public LossFunction<T> {
  public:
-  LossSums forward(const Batch<T>& batch, Matrix<const T> outputs) override {
-    ANNULET_EXPECTS(static_cast<Elements>(batch.values.size()) == outputs.size(), "there is one value per output");
-    LossSums sums{.samples = batch.samples};
+  LossSums forward(const Targets<T>& targets, Matrix<const T> outputs) override {
+    ANNULET_EXPECTS(std::ssize(targets.values) == outputs.size(), "there is one value per output");
+    LossSums sums{.targets = outputs.rows};
     for (Elements r = 0; r < outputs.rows; ++r) {
       double squares = 0;
       for (Elements c = 0; c < outputs.columns; ++c) {
-        const double difference = static_cast<double>(outputs.row(r)[c]) - value(batch, r * outputs.columns + c);
+        const double difference = static_cast<double>(outputs.row(r)[c]) - value(targets, r * outputs.columns + c);
         squares += difference * difference;
       }
       sums.loss += squares / static_cast<double>(outputs.columns);
@@ -74,16 +81,16 @@ class SquaredError final : public LossFunction<T> {
     return sums;
   }
 
-  void backward(const Batch<T>& batch, Matrix<const T> outputs, double scale, Matrix<T> d_outputs) const override {
+  void backward(const Targets<T>& targets, Matrix<const T> outputs, double scale, Matrix<T> d_outputs) const override {
     const double factor = 2 * scale / static_cast<double>(outputs.columns);
     for (Elements i = 0; i < outputs.size(); ++i) {
-      d_outputs.data[i] = static_cast<T>((static_cast<double>(outputs.data[i]) - value(batch, i)) * factor);
+      d_outputs.data[i] = static_cast<T>((static_cast<double>(outputs.data[i]) - value(targets, i)) * factor);
     }
   }
 
  private:
-  static double value(const Batch<T>& batch, Elements i) {
-    return static_cast<double>(batch.values[static_cast<std::size_t>(i)]);
+  static double value(const Targets<T>& targets, Elements i) {
+    return static_cast<double>(targets.values[static_cast<std::size_t>(i)]);
   }
 };
 

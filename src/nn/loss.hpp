@@ -1,7 +1,7 @@
 #pragma once
 // Losses: sums over samples in double, rows and columns in order; a NaN or an infinity in the outputs reaches the loss.
-//   cross-entropy of a sample with label k:  log(sum_j exp(o_j)) - o_k
-//   squared error of a sample:               sum_j (o_j - v_j)^2 / outputs
+//   cross-entropy of a row with label k:  log(sum_j exp(o_j)) - o_k; a row labelled kNoLabel counts for nothing
+//   squared error of a row:               sum_j (o_j - v_j)^2 / outputs
 #include <memory>
 
 #include "annulet/nn/mlp.hpp"
@@ -9,16 +9,24 @@
 
 namespace annulet::nn {
 
+// What the rows of the outputs should be: one of the two is empty, as in Batch.
+template <class T>
+struct Targets {
+  std::span<const std::int32_t> labels;  // [rows]
+  std::span<const T> values;             // [rows, outputs]
+};
+
 template <class T>
 class LossFunction {
  public:
   virtual ~LossFunction() = default;
 
-  // outputs [B, outputs]
-  virtual LossSums forward(const Batch<T>& batch, Matrix<const T> outputs) = 0;
+  // outputs [rows, outputs]
+  virtual LossSums forward(const Targets<T>& targets, Matrix<const T> outputs) = 0;
 
-  // d_outputs [B, outputs] = gradient of (sum of the samples' losses) x scale, of the last forward pass.
-  virtual void backward(const Batch<T>& batch, Matrix<const T> outputs, double scale, Matrix<T> d_outputs) const = 0;
+  // d_outputs [rows, outputs] = gradient of (sum of the rows' losses) x scale, of the last forward pass.
+  virtual void backward(const Targets<T>& targets, Matrix<const T> outputs, double scale,
+                        Matrix<T> d_outputs) const = 0;
 };
 
 template <class T>

@@ -12,6 +12,7 @@
 #include "nn/dropout.hpp"
 #include "nn/linear.hpp"
 #include "nn/loss.hpp"
+#include "nn/thousands.hpp"
 
 namespace annulet::nn {
 namespace {
@@ -34,26 +35,6 @@ void check(const MlpOptions& options, Elements capacity) {
     throw InputError({fmt::format("a capacity of {} samples is too small for a model", capacity),
                       "it holds the activations of a batch", "Choose a batch of 1 or more"});
   }
-}
-
-std::string_view name_of(Activation activation) {
-  switch (activation) {
-    case Activation::relu:
-      return "relu";
-    case Activation::gelu:
-      return "gelu";
-    case Activation::gelu_tanh:
-      return "gelu_tanh";
-    case Activation::tanh:
-      return "tanh";
-  }
-  return "?";
-}
-
-std::string with_thousands(Elements n) {
-  std::string digits = std::to_string(n);
-  for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, 1, ',');
-  return digits;
 }
 
 std::size_t index(Elements i) { return static_cast<std::size_t>(i); }
@@ -87,6 +68,7 @@ class Mlp final : public Model<T> {
   std::vector<std::unique_ptr<Layer<T>>> layers_;
   std::unique_ptr<LossFunction<T>> loss_;
   mutable std::vector<AlignedVector<T>> values_;  // [k - 1]: h_k, [capacity, width]
+  std::vector<AlignedVector<T>> masks_;           // of the Dropouts
   std::array<AlignedVector<T>, 2> gradients_;     // of h_k, in turns
   Elements samples_ = 0;                          // of the last forward pass
 };
@@ -108,12 +90,13 @@ void Mlp<T>::add_layers() {
   for (std::size_t k = 0; k + 1 < widths.size(); ++k) {
     const std::string name = fmt::format("layers.{}", k);
     const Elements units = widths[k + 1];
-    layers_.push_back(std::make_unique<Linear<T>>(name, widths[k], units));
+    layers_.push_back(std::make_unique<Linear<T>>(LinearOptions{name, widths[k], units}));
     if (k + 2 == widths.size()) break;
     layers_.push_back(std::make_unique<ActivationLayer<T>>(options_.activation, units));
     if (options_.dropout == 0) continue;
+    masks_.emplace_back(index(capacity_ * units));
     layers_.push_back(
-        std::make_unique<Dropout<T>>(DropoutOptions{name, options_.dropout, options_.seed}, units, capacity_));
+        std::make_unique<Dropout<T>>(DropoutOptions{name, options_.dropout, options_.seed}, units, masks_.back()));
   }
 }
 
@@ -130,7 +113,7 @@ void Mlp<T>::set_layout() {
 template <class T>
 std::string Mlp<T>::describe() const {
   const std::string dropout = options_.dropout > 0 ? fmt::format(" dropout {}", options_.dropout) : "";
-  return fmt::format("mlp {} {}{}, {} parameters", fmt::join(options_.widths, "-"), name_of(options_.activation),
+  return fmt::format("mlp {} {}{}, {} parameters", fmt::join(options_.widths, "-"), to_text(options_.activation),
                      dropout, with_thousands(layout_.size()));
 }
 
@@ -167,7 +150,7 @@ LossSums Mlp<T>::forward(const Batch<T>& batch, std::span<const T> weights, Mode
     layers_[k]->forward(pass, input(k, batch), values(k + 1, batch.samples));
     progress.pulse();
   }
-  return loss_->forward(batch, values(layers_.size(), batch.samples));
+  return loss_->forward({batch.labels, batch.values}, values(layers_.size(), batch.samples));
 }
 
 template <class T>
@@ -178,7 +161,7 @@ void Mlp<T>::backward(const Batch<T>& batch, std::span<const T> weights, std::sp
   ANNULET_EXPECTS(gradients.size() == weights.size(), "gradients are the whole flat buffer");
   const Pass<T> pass{.progress = progress, .weights = weights, .gradients = gradients, .accumulate = accumulate};
   const Elements n = batch.samples;
-  loss_->backward(batch, values(layers_.size(), n), scale, gradient(layers_.size(), n));
+  loss_->backward({batch.labels, batch.values}, values(layers_.size(), n), scale, gradient(layers_.size(), n));
   for (std::size_t k = layers_.size(); k-- > 0;) {
     layers_[k]->backward(pass, input(k, batch), values(k + 1, n), gradient(k + 1, n), gradient(k, n));
     progress.pulse();

@@ -60,33 +60,18 @@ void multiply(Shape shape, Factor<T> a, Pack pack, Rows<const T> first, Matrix<T
   }
 }
 
-// to = from [columns], and zeros in the rest of the last packet
+// How `multiply` below gets its blocks of B: rows of B as they are, or of its transpose.
 template <class T>
-void copy_padded(const T* from, Elements columns, T* to) {
-  if (columns == kTileColumns<T>) {
-    std::copy_n(from, kTileColumns<T>, to);
-  } else {
-    std::fill(std::copy_n(from, columns, to), to + (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>, T(0));
-  }
-}
-
-// Packs rows of B as they are.
-template <class T>
-auto pack_rows(Matrix<const T> b) {
+auto rows_of_b(Matrix<const T> b) {
   return [b](Elements k, Elements depth, Elements column, Elements columns, T* to) {
-    for (Elements r = 0; r < depth; ++r) copy_padded(b.row(k + r) + column, columns, to + r * kTileColumns<T>);
+    pack_rows<T>(depth, columns, {b.row(k) + column, b.columns}, to);
   };
 }
 
-// Packs the transpose of m.
 template <class T>
-auto pack_transpose(Matrix<const T> m) {
+auto rows_of_transpose(Matrix<const T> m) {
   return [m](Elements k, Elements depth, Elements column, Elements columns, T* to) {
-    transpose<T>(columns, depth, {m.row(column) + k, m.columns}, {to, kTileColumns<T>});
-    const Elements end = (columns + kLanes<T> - 1) / kLanes<T> * kLanes<T>;
-    for (Elements r = 0; columns < end && r < depth; ++r) {
-      std::fill(to + r * kTileColumns<T> + columns, to + r * kTileColumns<T> + end, T(0));
-    }
+    pack_transpose<T>(depth, columns, {m.row(column) + k, m.columns}, to);
   };
 }
 
@@ -104,8 +89,8 @@ void forward_transposed(Matrix<const T> x, Matrix<const T> w, const T* bias, Mat
     for (Elements o = 0; o < w.rows; o += kTransposedRows) {
       const Elements outs = std::min(kTransposedRows, w.rows - o);
       const Matrix<T> z(scratch, outs, samples);
-      for (Elements r = 0; r < outs; ++r) std::fill_n(z.row(r), samples, bias[o + r]);
-      multiply<T>({outs, w.columns, samples}, {w.row(o), w.columns, 1}, pack_transpose(rows_from(x, s, samples)),
+      for (Elements r = 0; r < outs; ++r) std::fill_n(z.row(r), samples, bias ? bias[o + r] : T(0));
+      multiply<T>({outs, w.columns, samples}, {w.row(o), w.columns, 1}, rows_of_transpose(rows_from(x, s, samples)),
                   rows_of<T>(z), z, pulses);
       transpose<T>(outs, samples, {z.data, samples}, {y.row(s) + o, y.columns});
     }
@@ -122,14 +107,14 @@ void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matri
   Pulses pulses(progress);
   const bool w_is_small = w.size() <= x.rows * (w.rows + w.columns);
   if (!w_is_small) return forward_transposed(x, w, bias, y, pulses);
-  multiply<T>({x.rows, x.columns, w.rows}, {x.data, x.columns, 1}, pack_transpose(w), {bias, 0}, y, pulses);
+  multiply<T>({x.rows, x.columns, w.rows}, {x.data, x.columns, 1}, rows_of_transpose(w), {bias, 0}, y, pulses);
 }
 
 template <class T>
 void multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress) {
   if (blas::multiply_backward(dy, w, dx, progress)) return;
   Pulses pulses(progress);
-  multiply<T>({dy.rows, dy.columns, w.columns}, {dy.data, dy.columns, 1}, pack_rows(w), {nullptr, 0}, dx, pulses);
+  multiply<T>({dy.rows, dy.columns, w.columns}, {dy.data, dy.columns, 1}, rows_of_b(w), {nullptr, 0}, dx, pulses);
 }
 
 template <class T>
@@ -138,7 +123,7 @@ void multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, Accumul
   Pulses pulses(progress);
   const bool overwrite = accumulate == Accumulate::overwrite;
   if (overwrite && x.rows == 0) std::ranges::fill(dw.elements(), T(0));
-  multiply<T>({dw.rows, x.rows, dw.columns}, {dy.data, 1, dy.columns}, pack_rows(x),
+  multiply<T>({dw.rows, x.rows, dw.columns}, {dy.data, 1, dy.columns}, rows_of_b(x),
               {overwrite ? nullptr : dw.data, dw.columns}, dw, pulses);
 }
 

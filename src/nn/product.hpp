@@ -10,7 +10,7 @@
 
 namespace annulet::nn {
 
-// y [B, out] = x [B, in] W^T + bias [out]
+// y [B, out] = x [B, in] W^T + bias [out]; a null bias adds nothing
 template <class T>
 void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress);
 

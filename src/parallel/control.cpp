@@ -11,7 +11,7 @@ void merge(std::byte* to, const std::byte* from, Elements n) {
   for (Elements i = 0; i < n; ++i) {
     ControlRecord& a = reinterpret_cast<ControlRecord*>(to)[i];
     const ControlRecord& b = reinterpret_cast<const ControlRecord*>(from)[i];
-    a.loss += b.loss, a.correct += b.correct, a.samples += b.samples, a.squared_norm += b.squared_norm;
+    a.loss += b.loss, a.correct += b.correct, a.targets += b.targets, a.squared_norm += b.squared_norm;
     a.lowest_bad_rank = std::min(a.lowest_bad_rank, b.lowest_bad_rank);
   }
 }

@@ -141,7 +141,7 @@ nn::Batch<T> Trainer<T>::gather(const data::Dataset& data, const data::Slice& sl
   const auto labels = first(labels_, data.classes() > 0 ? 1 : 0);
   const auto values = first(values_, data.outputs());
   data.gather<T>(slice.indices, features, labels, values);
-  return {rows, features, labels, values, slice.first_draw};
+  return {rows, features, labels, values, {}, slice.first_draw};
 }
 
 // Gradients of the mean over the *global* batch: a rank's sum over its samples, divided by the global count.
@@ -157,7 +157,7 @@ nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, bool spoil, 
     if (spoil && batch.samples > 0) features_[0] = std::numeric_limits<T>::quiet_NaN();
     laps.end(seconds.data);
     const nn::LossSums sums = model_->forward(batch, weights_, nn::Mode::train, *sync_);
-    total.loss += sums.loss, total.correct += sums.correct, total.samples += sums.samples;
+    total.loss += sums.loss, total.correct += sums.correct, total.targets += sums.targets;
     laps.end(seconds.forward);
     const bool last = k + 1 == config_.accumulate;
     model_->backward(batch, weights_, gradients_, scale, k == 0 ? nn::Accumulate::overwrite : nn::Accumulate::add,
@@ -172,7 +172,7 @@ parallel::ControlRecord Trainer<T>::record_of(const nn::LossSums& sums) const {
   parallel::ControlRecord record;
   record.loss = sums.loss;
   record.correct = static_cast<double>(sums.correct);
-  record.samples = static_cast<double>(sums.samples);
+  record.targets = static_cast<double>(sums.targets);
   record.squared_norm = sync_->owned_squared_norm();
   if (!std::isfinite(sums.loss) || !sync_->finite()) record.lowest_bad_rank = engine_.rank();
   return record;
@@ -223,15 +223,15 @@ Evaluation Trainer<T>::evaluate() {
     const nn::Batch<T> batch = gather(*test_, order.slice(s, engine_.rank(), engine_.world()));
     const nn::LossSums sums = model_->forward(batch, weights_, nn::Mode::evaluate, quiet);
     mine.loss += sums.loss, mine.correct += static_cast<double>(sums.correct),
-        mine.samples += static_cast<double>(sums.samples);
+        mine.targets += static_cast<double>(sums.targets);
   }
   if (!std::isfinite(mine.loss)) mine.lowest_bad_rank = engine_.rank();
   const parallel::ControlRecord all = control_->agree(mine);
   require_finite(all);
   traffic_ = engine_.traffic();
-  ANNULET_EXPECTS(all.samples == static_cast<double>(test_->samples()), "evaluation counts each sample once");
+  ANNULET_EXPECTS(all.targets == static_cast<double>(test_->samples()), "evaluation counts each sample once");
   Evaluation evaluation{all.mean_loss(), std::nullopt, test_->samples()};
-  if (test_->classes() > 0) evaluation.accuracy = all.correct / all.samples;
+  if (test_->classes() > 0) evaluation.accuracy = all.correct / all.targets;
   return evaluation;
 }
 

@@ -1,3 +1,4 @@
+#include "annulet/nn/gpt.hpp"
 #include "annulet/nn/mlp.hpp"
 #include "annulet/nn/optimizer.hpp"
 #include "support.hpp"
@@ -36,6 +37,19 @@ TEST(Allocation, DoesNotHappenInAStep) {
   EXPECT_EQ(allocations_of_a_step<float>(1, OptimizerOptions::Kind::adamw), 0);
   EXPECT_EQ(allocations_of_a_step<double>(1, OptimizerOptions::Kind::sgd), 0);
   EXPECT_EQ(allocations_of_a_step<float>(300, OptimizerOptions::Kind::sgd), 0);
+}
+
+TEST(Allocation, DoesNotHappenInAStepOfAGpt) {
+  const auto model = make_gpt<float>({.vocabulary = 10, .context = 16, .dropout = 0.1, .recompute = true}, 4);
+  const std::vector<float> weights = noise<float>(model->layout().size());
+  std::vector<float> gradients(weights.size());
+  const std::vector<std::int32_t> tokens(64, 3);
+  const Batch<float> batch{.samples = 4, .features = {}, .labels = tokens, .tokens = tokens};
+  Progress progress;
+  const long before = test::allocations();
+  model->forward(batch, weights, Mode::train, progress);
+  model->backward(batch, weights, gradients, 1, Accumulate::overwrite, progress);
+  EXPECT_EQ(test::allocations() - before, 0);
 }
 
 }  // namespace

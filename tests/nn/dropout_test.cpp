@@ -10,7 +10,8 @@ constexpr Elements kUnits = 1000;
 // The outputs for inputs of 1, which are the mask.
 std::vector<double> mask(Elements samples, std::uint64_t first_draw, Mode mode = Mode::train,
                          const char* name = "layers.0") {
-  Dropout<double> layer({name, 0.25, 7}, kUnits, samples);
+  std::vector<double> kept(static_cast<std::size_t>(samples * kUnits));
+  Dropout<double> layer({name, 0.25, 7}, kUnits, kept);
   const std::vector<double> ones(static_cast<std::size_t>(samples * kUnits), 1);
   std::vector<double> y(ones.size());
   Progress progress;
@@ -26,7 +27,8 @@ double shared_zeros(const std::vector<double>& a, const std::vector<double>& b) 
 }
 
 TEST(Dropout, HasTheGradientOfItsForwardPass) {
-  Dropout<double> layer({"layers.0", 0.5, 3}, 5, 4);
+  std::vector<double> kept(20);
+  Dropout<double> layer({"layers.0", 0.5, 3}, 5, kept);
   check_layer(layer, 4, 5);
 }
 

@@ -9,37 +9,44 @@ namespace annulet::nn {
 namespace {
 
 // Checks the gradient of a loss over 3 samples of 4 outputs.
-void check_loss(Loss kind, const Batch<double>& batch) {
+void check_loss(Loss kind, const Targets<double>& targets) {
   const auto loss = make_loss<double>(kind, 4, 3);
   auto outputs = noise(12, 5);
   std::vector<double> gradient(12, NAN);
   const Matrix<const double> view(outputs.data(), 3, 4);
-  loss->forward(batch, view);
-  loss->backward(batch, view, 0.7, Matrix<double>(gradient.data(), 3, 4));
-  expect_gradient(outputs, gradient, [&] { return 0.7 * loss->forward(batch, view).loss; });
+  loss->forward(targets, view);
+  loss->backward(targets, view, 0.7, Matrix<double>(gradient.data(), 3, 4));
+  expect_gradient(outputs, gradient, [&] { return 0.7 * loss->forward(targets, view).loss; });
 }
 
 LossSums cross_entropy(const std::vector<float>& row, std::int32_t label) {
   const std::vector<std::int32_t> labels{label};
   const auto n = static_cast<Elements>(row.size());
-  return make_loss<float>(Loss::cross_entropy, n, 1)
-      ->forward({.samples = 1, .features = {}, .labels = labels}, Matrix<const float>(row.data(), 1, n));
+  return make_loss<float>(Loss::cross_entropy, n, 1)->forward({labels, {}}, Matrix<const float>(row.data(), 1, n));
 }
 
 TEST(Loss, HasTheGradientOfItsForwardPass) {
   const std::vector<std::int32_t> labels{2, 0, 3};
   const auto values = noise(12, 6);
-  check_loss(Loss::cross_entropy, {.samples = 3, .features = {}, .labels = labels});
-  check_loss(Loss::mse, {.samples = 3, .features = {}, .values = values});
+  check_loss(Loss::cross_entropy, {labels, {}});
+  check_loss(Loss::mse, {{}, values});
 }
 
 TEST(Loss, IsTheMeanOverASamplesOutputsOfTheSquaredError) {
   const std::vector<double> outputs{1, 2, 3, 4}, values{0, 0, 3, 2};
   const auto sums =
-      make_loss<double>(Loss::mse, 2, 2)
-          ->forward({.samples = 2, .features = {}, .values = values}, Matrix<const double>(outputs.data(), 2, 2));
+      make_loss<double>(Loss::mse, 2, 2)->forward({{}, values}, Matrix<const double>(outputs.data(), 2, 2));
   EXPECT_DOUBLE_EQ(sums.loss, (1 + 4) / 2.0 + (0 + 4) / 2.0);
-  EXPECT_EQ(sums.samples, 2);
+  EXPECT_EQ(sums.targets, 2);
+}
+
+TEST(CrossEntropy, LeavesOutRowsWithoutALabel) {
+  const std::vector<std::int32_t> labels{2, kNoLabel, 3};
+  check_loss(Loss::cross_entropy, {labels, {}});
+  const auto outputs = noise(12, 5);
+  const auto loss = make_loss<double>(Loss::cross_entropy, 4, 3);
+  const auto sums = loss->forward({labels, {}}, Matrix<const double>(outputs.data(), 3, 4));
+  EXPECT_EQ(sums.targets, 2);
 }
 
 TEST(CrossEntropy, CountsSamplesWhoseLargestOutputIsTheLabel) {

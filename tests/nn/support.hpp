@@ -37,8 +37,23 @@ void expect_gradient(std::span<double> variables, std::span<const double> gradie
   }
 }
 
-// Checks all gradients of a layer for B samples: of its weights, and of its input.
-inline void check_layer(Layer<double>& layer, Elements samples, Elements inputs) {
+// scale * sin(0.37 i + phase): inputs that other programs can make too.
+inline std::vector<double> wave(Elements n, double phase, double scale = 1) {
+  std::vector<double> values;
+  for (Elements i = 0; i < n; ++i) values.push_back(scale * std::sin(0.37 * static_cast<double>(i) + phase));
+  return values;
+}
+
+inline void expect_near(std::span<const double> values, const std::vector<double>& expected, double tolerance) {
+  ASSERT_EQ(values.size(), expected.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    EXPECT_FALSE(!(std::abs(values[i] - expected[i]) <= tolerance)) << i << ": " << values[i] << ", " << expected[i];
+  }
+}
+
+// Checks all gradients of a layer for B samples of one row (or that many rows of sequences of `time`): of its weights,
+// and of its input.
+inline void check_layer(Layer<double>& layer, Elements samples, Elements inputs, Elements time = 1) {
   const Layout layout(layer.tensors());
   layer.bind(layout);
   std::vector<double> weights = noise(layout.size(), 2), gradients(weights.size(), NAN);
@@ -47,7 +62,7 @@ inline void check_layer(Layer<double>& layer, Elements samples, Elements inputs)
   const Matrix<double> x_view(x.data(), samples, inputs), dx_view(dx.data(), samples, inputs);
   const Matrix<double> y_view(y.data(), samples, layer.outputs()), dy_view(dy.data(), samples, layer.outputs());
   Progress progress;
-  const Pass<double> pass{.progress = progress, .weights = weights, .gradients = gradients};
+  const Pass<double> pass{.progress = progress, .weights = weights, .gradients = gradients, .time = time};
   const auto objective = [&] {  // sum of y * dy, whose gradient by y is dy
     layer.forward(pass, x_view, y_view);
     double sum = 0;

@@ -18,7 +18,7 @@ TEST(Control, AddsSumsAndTakesTheLowestBadRank) {
         const ControlRecord all = control.agree(mine);
         EXPECT_EQ(all.loss, 1.5 * world);
         EXPECT_EQ(all.correct, 2.0 * world);
-        EXPECT_EQ(all.samples, 3.0 * world);
+        EXPECT_EQ(all.targets, 3.0 * world);
         EXPECT_EQ(all.squared_norm, 0.25 * world);
         EXPECT_EQ(all.lowest_bad_rank, world == 1 ? ControlRecord::kNobody : 1);
         EXPECT_EQ(all.mean_loss(), 0.5);

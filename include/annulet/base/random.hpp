@@ -17,14 +17,13 @@ class RandomStream {
   RandomStream(std::uint64_t seed, std::string_view purpose);
 
   std::uint64_t bits(std::uint64_t index) const;
+  std::array<std::uint32_t, 4> words(std::uint64_t index) const;        // a whole block, for those who need many bits
   double uniform(std::uint64_t index) const;                            // in [0, 1), 53 bits
   double uniform(std::uint64_t index, double low, double high) const;   // in [low, high)
   double normal(std::uint64_t index) const;                             // mean 0, variance 1 (Box-Muller)
   std::uint64_t below(std::uint64_t index, std::uint64_t bound) const;  // in [0, bound), by multiplication
 
  private:
-  std::array<std::uint32_t, 4> block(std::uint64_t index) const;
-
   std::array<std::uint32_t, 2> key_;
   std::uint64_t purpose_;
 };

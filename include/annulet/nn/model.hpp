@@ -11,21 +11,25 @@
 
 namespace annulet::nn {
 
-// Samples of one forward pass. Classification has `labels`, regression has `values`; the other is empty.
+constexpr std::int32_t kNoLabel = -100;  // of a row whose output does not count (PyTorch's ignore_index)
+
+// Samples of one forward pass: features or, for a language model, sequences of tokens. Classification has `labels`,
+// regression has `values`; the others are empty.
 template <class T>
 struct Batch {
   Elements samples = 0;                    // B; 0 is allowed and does nothing
   std::span<const T> features;             // [B, features]
-  std::span<const std::int32_t> labels{};  // [B]
+  std::span<const std::int32_t> labels{};  // [B], or [B, T]: of every token
   std::span<const T> values{};             // [B, outputs]
-  std::uint64_t first_draw = 0;            // place of row 0 in the stream of all samples drawn so far (keys dropout)
+  std::span<const std::int32_t> tokens{};  // [B, T], T from 1 to the model's context
+  std::uint64_t first_draw = 0;            // place of sample 0 in the stream of all samples drawn so far (keys dropout)
 };
 
 // Sums over the samples of a batch, so that ranks can be added up exactly.
 struct LossSums {
-  double loss = 0;       // sum over samples (cross-entropy; squared error averaged over a sample's outputs)
-  Elements correct = 0;  // samples whose largest output is the label; 0 for regression
-  Elements samples = 0;
+  double loss = 0;       // sum over targets (cross-entropy; squared error averaged over a sample's outputs)
+  Elements correct = 0;  // targets whose largest output is the label; 0 for regression
+  Elements targets = 0;  // what the sums are over: samples, or labelled tokens
 };
 
 enum class Mode { train, evaluate };       // evaluate: dropout passes its input through
@@ -50,16 +54,18 @@ class Model {
   // Outputs and loss of a batch; keeps what backward needs.
   virtual LossSums forward(const Batch<T>& batch, std::span<const T> weights, Mode mode, Progress& progress) = 0;
 
-  // Gradients of (sum of losses of the last forward's batch) x `scale`; the caller passes 1 / global sample count.
+  // Gradients of (sum of losses of the last forward's batch) x `scale`; the caller passes 1 / global count of targets.
   // Calls progress.gradient_ready once per tensor, in layout order, also for an empty batch (whose gradients are zero).
   virtual void backward(const Batch<T>& batch, std::span<const T> weights, std::span<T> gradients, double scale,
                         Accumulate accumulate, Progress& progress) = 0;
 
-  // Outputs of the last forward pass, [B, outputs].
+  // Outputs of the last forward pass, [B, outputs], or [B, T, vocabulary].
   virtual std::span<const T> outputs() const = 0;
 
-  // Operations of forward and backward for `samples` samples: products only, 2 per multiply-add (PaLM, app. B).
+  // Operations of forward and backward for `samples` samples: products only, 2 per multiply-add (PaLM, app. B), and
+  // what is done besides to compute activations again in backward.
   virtual Flops flops(Elements samples) const = 0;
+  virtual Flops recomputation(Elements) const { return Flops(0); }
 };
 
 }  // namespace annulet::nn

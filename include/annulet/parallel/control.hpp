@@ -7,15 +7,15 @@
 namespace annulet::parallel {
 
 struct ControlRecord {
-  double loss = 0;                // sum over samples
-  double correct = 0;             // samples classified right
-  double samples = 0;             // how many the sums are over
+  double loss = 0;                // sum over targets
+  double correct = 0;             // targets foreseen right
+  double targets = 0;             // samples or tokens: how many the sums are over
   double squared_norm = 0;        // of the summed gradients
   int lowest_bad_rank = kNobody;  // the lowest rank whose loss or gradients were not finite
 
   static constexpr int kNobody = 1 << 30;
 
-  double mean_loss() const { return loss / samples; }
+  double mean_loss() const { return loss / targets; }
 };
 
 class Control {
