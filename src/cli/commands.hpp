@@ -8,6 +8,10 @@ namespace annulet::cli {
 using Arguments = std::vector<std::string>;
 
 int train(const Arguments& arguments);
+int sample(const Arguments& arguments);
+
+// Whether this is the launcher's first process, as far as its environment says.
+bool first_process();
 
 // Prints on the launcher's first process only, so that N ranks say a thing once.
 void print_once(const std::string& text);

@@ -112,8 +112,9 @@ Parsed parse(CLI::App& app, const std::vector<std::string>& arguments, std::stri
   } catch (const CLI::FileError& error) {
     throw InputError({error.what(), "", "Name an existing file with --config"});
   } catch (const CLI::ParseError& error) {
-    const CLI::Option* file = app.get_option("--config");
-    const std::string origin = file->count() > 0 ? fmt::format("the command line or {}", file->as<std::string>()) : "";
+    const CLI::Option* file = app.get_option_no_throw("--config");
+    const std::string origin =
+        file != nullptr && file->count() > 0 ? fmt::format("the command line or {}", file->as<std::string>()) : "";
     throw InputError({error.what(), origin, fmt::format("See {} --help", app.get_name())});
   }
 }

@@ -18,7 +18,8 @@ struct Command {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array kCommands{Command{"train", "train a model on all ranks of the MPI world", train}};
+constexpr std::array kCommands{Command{"train", "train a model on all ranks of the MPI world", train},
+                               Command{"sample", "print text by a language model that was trained", sample}};
 
 std::string usage() {
   std::string text =
@@ -26,13 +27,6 @@ std::string usage() {
       "COMMAND ...\n\n";
   for (const Command& command : kCommands) text += fmt::format("  {:<10} {}\n", command.name, command.meaning);
   return text + "\nannulet COMMAND --help explains a command; annulet --version names this build.\n";
-}
-
-bool first_process() {
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
-    if (const char* rank = std::getenv(variable)) return std::string_view(rank) == "0";
-  }
-  return true;
 }
 
 int run(const Arguments& arguments) {
@@ -53,8 +47,15 @@ int run(const Arguments& arguments) {
 
 }  // namespace
 
+bool first_process() {
+  for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"}) {
+    if (const char* rank = std::getenv(variable)) return std::string_view(rank) == "0";
+  }
+  return true;
+}
+
 void print_once(const std::string& text) {
-  if (first_process()) std::fputs(text.c_str(), stdout), std::fflush(stdout);
+  if (first_process()) std::fwrite(text.data(), 1, text.size(), stdout), std::fflush(stdout);
 }
 
 void print_error_once(const std::string& text) {

@@ -187,6 +187,21 @@ template void Dataset::gather(std::span<const Elements>, std::span<float>, std::
 template void Dataset::gather(std::span<const Elements>, std::span<double>, std::span<std::int32_t>,
                               std::span<double>) const;
 
+SampleShape Dataset::shape() const {
+  return {.features = features_per_sample_,
+          .labels = classes_ > 0 ? Elements{1} : Elements{0},
+          .values = outputs_,
+          .classes = classes_};
+}
+
+void Dataset::gather(std::span<const Elements> indices, const Rows<float>& rows) const {
+  gather<float>(indices, rows.features, rows.labels, rows.values);
+}
+
+void Dataset::gather(std::span<const Elements> indices, const Rows<double>& rows) const {
+  gather<double>(indices, rows.features, rows.labels, rows.values);
+}
+
 std::uint64_t Dataset::fingerprint() const {
   Hash hash;
   for (const Elements size : {samples_, features_per_sample_, classes_, outputs_}) {

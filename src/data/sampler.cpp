@@ -35,15 +35,22 @@ Slice Slice::micro(Elements k, Elements parts) const {
 Sampler::Sampler(const SamplerOptions& options)
     : options_(checked(options)),
       stream_(options.seed, "sampler.order"),
-      order_(static_cast<std::size_t>(options.samples)) {
+      order_(static_cast<std::size_t>(options.order == Order::draws ? steps_per_epoch() * options.batch
+                                                                    : options.samples)) {
   begin_epoch(0);
+}
+
+Elements steps_per_epoch(const SamplerOptions& options) {
+  if (options.order == Order::draws) return std::max<Elements>(1, options.samples / options.batch);
+  return (options.samples - 1) / options.batch + 1;
 }
 
 void Sampler::begin_epoch(Elements epoch) {
   ANNULET_EXPECTS(epoch >= 0, "epochs count from 0");
   epoch_ = epoch;
-  std::iota(order_.begin(), order_.end(), Elements{0});
-  if (options_.order == Order::sequential) return;
+  const Elements before = options_.order == Order::draws ? epoch * std::ssize(order_) : 0;
+  std::iota(order_.begin(), order_.end(), before);
+  if (options_.order != Order::shuffled) return;
   const std::uint64_t first_draw = static_cast<std::uint64_t>(epoch) * order_.size();
   for (std::size_t i = order_.size() - 1; i > 0; --i) {
     std::swap(order_[i], order_[stream_.below(first_draw + i, i + 1)]);
@@ -52,9 +59,9 @@ void Sampler::begin_epoch(Elements epoch) {
 
 Slice Sampler::slice(Elements step, Elements rank, Elements world) const {
   ANNULET_EXPECTS(0 <= step && step < steps_per_epoch(), "a step lies in the epoch");
-  const Elements first = step * options_.batch, count = std::min(options_.batch, options_.samples - first);
+  const Elements first = step * options_.batch, count = std::min(options_.batch, std::ssize(order_) - first);
   const Slice whole{std::span(order_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), count,
-                    static_cast<std::uint64_t>(epoch_ * options_.samples + first)};
+                    static_cast<std::uint64_t>(epoch_ * std::ssize(order_) + first)};
   return whole.micro(rank, world);
 }
 

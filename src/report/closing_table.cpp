@@ -91,8 +91,10 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
   if (summary.hidden_fraction)
     text += fmt::format("hidden behind computation: {:.0f} %; ", 100 * *summary.hidden_fraction);
   if (summary.mfu) {
-    text += fmt::format("MFU {:.1f} % of {} (FMA), large products reach {:.1f} %\n", 100 * *summary.mfu,
-                        to_text(summary.peak), 100 * (summary.gemm / summary.peak));
+    const bool recomputes = summary.hfu && *summary.hfu > *summary.mfu;
+    text += fmt::format("MFU {:.1f} %{} of {} (FMA), large products reach {:.1f} %\n", 100 * *summary.mfu,
+                        recomputes ? fmt::format(", HFU {:.1f} %,", 100 * *summary.hfu) : "", to_text(summary.peak),
+                        100 * (summary.gemm / summary.peak));
   }
   return text;
 }

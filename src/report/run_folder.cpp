@@ -158,6 +158,7 @@ std::string summary_json(const train::Summary& s) {
       {"peak_flops", s.peak.value()},
       {"gemm_flops", s.gemm.value()},
       {"mfu", optional(s.mfu)},
+      {"hfu", optional(s.hfu)},
       {"peak_rss_bytes", s.peak_rss.value()},
       {"link", network_json(s.network)}};
   return json.dump(2);

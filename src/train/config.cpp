@@ -74,6 +74,22 @@ nn::MlpOptions mlp_options(const Config& config) {
           choose("model.loss", config.loss, losses), config.seed};
 }
 
+nn::GptOptions gpt_options(const Config& config) {
+  static constexpr std::array<Choice<nn::Activation>, 2> gelus{
+      {{"erf", nn::Activation::gelu}, {"tanh", nn::Activation::gelu_tanh}}};
+  static constexpr std::array<Choice<bool>, 2> initials{{{"normal", false}, {"scaled", true}}};
+  nn::GptOptions options;
+  options.vocabulary = config.vocabulary, options.context = config.context;
+  options.layers = config.layers, options.heads = config.heads, options.width = config.width;
+  options.hidden = config.hidden;
+  options.bias = config.bias, options.tied = config.tied;
+  options.activation = choose("model.gelu", config.gelu, gelus);
+  options.dropout = config.dropout;
+  options.scaled_residuals = choose("model.initial", config.initial, initials);
+  options.recompute = config.recompute, options.seed = config.seed;
+  return options;
+}
+
 nn::OptimizerOptions optimizer_options(const Config& config) {
   using Options = nn::OptimizerOptions;
   static constexpr std::array<Choice<Options::Kind>, 3> kinds{
@@ -100,8 +116,8 @@ parallel::SyncOptions sync_options(const Config& config) {
 }
 
 void validate(const Config& config) {
-  static constexpr std::array<Choice<int>, 1> models{{{"mlp", 0}}};
-  static constexpr std::array<Choice<int>, 2> data{{{"idx", 0}, {"synthetic", 1}}};
+  static constexpr std::array<Choice<int>, 2> models{{{"mlp", 0}, {"gpt", 0}}};
+  static constexpr std::array<Choice<int>, 3> data{{{"idx", 0}, {"text", 0}, {"synthetic", 0}}};
   static constexpr std::array<Choice<int>, 2> types{{{"float", 0}, {"double", 1}}};
   static constexpr std::array<Choice<int>, 4> drivers{{{"blocking", 0}, {"polling", 0}, {"thread", 0}, {"auto", 0}}};
   choose("model.kind", config.model, models);
@@ -109,6 +125,12 @@ void validate(const Config& config) {
   choose("type", config.type, types);
   choose("driver", config.driver, drivers);
   mlp_options(config);
+  gpt_options(config);
+  const bool reads_text = config.data == "text", is_gpt = config.model == "gpt";
+  if (reads_text != is_gpt && config.data != "synthetic") {
+    throw InputError({fmt::format("model.kind = {} does not read data.kind = {}", config.model, config.data),
+                      "a gpt reads tokens, an mlp features", "Use text with gpt, idx with mlp, or synthetic"});
+  }
   optimizer_options(config);
   schedule(config, 1);
   parse_injection(config.inject);
@@ -127,6 +149,18 @@ void validate(const Config& config) {
   count("data.samples", config.samples, 1);
   count("data.test-samples", config.test_samples, 0);
   count("data.classes", config.classes, 0);
+  count("model.vocabulary", config.vocabulary, 0);
+  for (const auto& [option, size] : {std::pair{"model.context", config.context},
+                                     {"model.layers", config.layers},
+                                     {"model.heads", config.heads},
+                                     {"model.width", config.width}}) {
+    count(option, size, 1);
+  }
+  require(config.width % config.heads == 0, "model.heads", config.heads, "they must divide model.width");
+  require(config.dropout >= 0 && config.dropout < 1, "model.dropout", config.dropout, "a share from 0 to below 1");
+  count("model.hidden", config.hidden, 0);
+  require(config.validation >= 0 && config.validation < 1, "data.validation", config.validation,
+          "a share from 0 to below 1");
   require(std::isfinite(config.mean), "data.mean", config.mean, "it is subtracted from every feature");
   require(std::isfinite(config.lr) && config.lr >= 0, "optimizer.lr", config.lr, "steps go downhill");
   require(std::isfinite(config.final_lr) && config.final_lr >= 0, "optimizer.final-lr", config.final_lr,

@@ -9,6 +9,7 @@
 #include "annulet/measure/process.hpp"
 #include "annulet/schedule/ring.hpp"
 #include "annulet/train/agree.hpp"
+#include "annulet/train/data.hpp"
 #include "annulet/train/step_samples.hpp"
 #include "annulet/train/trainer.hpp"
 #include "annulet/train/weights.hpp"
@@ -16,37 +17,6 @@
 
 namespace annulet::train {
 namespace {
-
-struct Data {
-  data::Dataset train;
-  std::optional<data::Dataset> test;
-};
-
-data::Dataset synthetic(const Config& config, Elements samples, std::uint64_t seed) {
-  const bool regression = config.loss == "mse";
-  return data::make_synthetic({samples, config.widths.front(), regression ? 0 : config.widths.back(),
-                               regression ? config.widths.back() : 0, seed});
-}
-
-data::Dataset idx(const Config& config, const std::string& images, const std::string& labels) {
-  const Elements classes = config.loss == "mse" ? 0 : config.classes > 0 ? config.classes : config.widths.back();
-  return data::load_idx({images, labels, classes, {config.mean, config.deviation}});
-}
-
-Data load(const Config& config) {
-  if (config.data == "synthetic") {
-    Data data{synthetic(config, config.samples, config.seed), std::nullopt};
-    if (config.test_samples > 0) data.test = synthetic(config, config.test_samples, config.seed + 1);
-    return data;
-  }
-  if (config.images.empty() || config.labels.empty()) {
-    throw InputError({"data.images or data.labels is missing", "data.kind = idx reads two files",
-                      "Name both, or use data.kind = synthetic"});
-  }
-  Data data{idx(config, config.images, config.labels), std::nullopt};
-  if (!config.test_images.empty()) data.test = idx(config, config.test_images, config.test_labels);
-  return data;
-}
 
 template <class T>
 std::uint64_t hash_of(std::span<const T> values) {
@@ -107,17 +77,16 @@ class Session {
 
   // Everything that can be refused is refused here, on all ranks together.
   void prepare() {
-    agree_on(world_, [&] { data_ = load(config_); });
-    require_equal(world_, data_->train.fingerprint() ^ (data_->test ? data_->test->fingerprint() : 0),
+    agree_on(world_, [&] { data_ = load_data(config_); });
+    require_equal(world_, data_.train->fingerprint() ^ (data_.test ? data_.test->fingerprint() : 0),
                   {"the data are not the same on all ranks", "every rank takes its slice of one data set",
                    "Give all ranks the same files"});
-    steps_ = total_steps(config_, data_->train.samples());
+    steps_ = total_steps(config_, *data_.train);
     machine_ = look_at_machine(environment_, config_, config_.bucket, options_.machine);
     engine_ = std::make_unique<collectives::Engine>(
         transport_factory(world_, config_)(), collectives::EngineOptions{machine_.driver.driver, config_.deadline});
-    const data::Dataset* test = data_->test ? &*data_->test : nullptr;
     agree_on(world_, [&] {
-      trainer_ = std::make_unique<Trainer<T>>(config_, *engine_, data_->train, test);
+      trainer_ = std::make_unique<Trainer<T>>(config_, *engine_, *data_.train, data_.test.get());
       if (!config_.init.empty()) load_weights<T>(config_.init, trainer_->layout(), trainer_->weights());
     });
     collectives::require_same_operations(world_, *engine_);
@@ -138,7 +107,7 @@ class Session {
       info.buckets.push_back(Bytes(sizeof(T)) * bucket.elements.count);
     info.network = machine_.network, info.calibration_residual = machine_.calibration_residual;
     info.steps = steps_;
-    info.train_samples = data_->train.samples(), info.test_samples = data_->test ? data_->test->samples() : 0;
+    info.train_samples = data_.train->samples(), info.test_samples = data_.test ? data_.test->samples() : 0;
     info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
     info.warnings = machine_.warnings;
     info.config_toml = to_toml(resolved());
@@ -156,7 +125,7 @@ class Session {
       if (speaks()) observer_.step(record);
       if (evaluation_is_due(step)) evaluate(step);
     }
-    if (steps_ == 0 && data_->test) evaluate(0);
+    if (steps_ == 0 && data_.test) evaluate(0);
   }
 
   // What goes wrong on one rank says in which step.
@@ -171,9 +140,8 @@ class Session {
   }
 
   bool evaluation_is_due(long step) const {
-    if (!data_->test) return false;
-    const long epoch = (data_->train.samples() - 1) / config_.batch + 1;
-    const long every = config_.evaluate_every > 0 ? config_.evaluate_every : epoch;
+    if (!data_.test) return false;
+    const long every = config_.evaluate_every > 0 ? config_.evaluate_every : trainer_->steps_per_epoch();
     return step + 1 == steps_ || (step + 1) % every == 0;
   }
 
@@ -191,7 +159,8 @@ class Session {
     require_finite_weights();
     agree_on(world_, [&] {
       if (speaks() && !options_.weights.empty())
-        save_weights<T>(options_.weights, trainer_->layout(), std::span<const T>(trainer_->weights()));
+        save_weights<T>(options_.weights, trainer_->layout(), std::span<const T>(trainer_->weights()),
+                        data_.vocabulary);
     });
     Summary summary = describe_run();
     add_traffic(summary, buckets);
@@ -211,8 +180,13 @@ class Session {
          "the replicas must stay equal to the last bit", "Look for ranks with other hardware or another build"});
   }
 
+  Elements samples_of_a_step() const {
+    return data_.train->random() ? config_.batch : std::min(config_.batch, data_.train->samples());
+  }
+
   Config resolved() const {
     Config config = config_;
+    if (config.model == "gpt" && config.vocabulary == 0) config.vocabulary = data_.train->shape().classes;
     config.steps = steps_;
     config.driver = collectives::to_text(machine_.driver.driver);
     config.slots = sync_options(config_).slots;
@@ -236,7 +210,7 @@ class Session {
     summary.bucket_bytes = config_.bucket;
     summary.train_loss = last_loss_;
     summary.evaluation = evaluation_;
-    summary.flops_per_step = trainer_->model().flops(std::min(config_.batch, data_->train.samples()));
+    summary.flops_per_step = trainer_->model().flops(samples_of_a_step());
     summary.peak = machine_.peak, summary.gemm = machine_.gemm;
     summary.network = machine_.network;
     return summary;
@@ -273,9 +247,11 @@ class Session {
     if (totals.empty()) return;
     summary.median_step = Seconds(world_.maximum(*median(without_first(totals))));
     summary.median_exposed = Seconds(*median(without_first(exposed)));
-    const double batch = static_cast<double>(std::min(config_.batch, data_->train.samples()));
+    const double batch = static_cast<double>(samples_of_a_step());
     summary.samples_per_second = batch / summary.median_step->count();
     summary.mfu = (summary.flops_per_step / *summary.median_step) / summary.peak;
+    const Flops done = summary.flops_per_step + trainer_->model().recomputation(samples_of_a_step());
+    summary.hfu = (done / *summary.median_step) / summary.peak;
   }
 
   void add_communication(Summary& summary, const std::vector<StepCommunication>& steps) const {
@@ -299,7 +275,7 @@ class Session {
   SessionOptions options_;
   Observer& observer_;
   long steps_ = 0;
-  std::optional<Data> data_;
+  Data data_;
   Machine machine_;
   std::unique_ptr<Trainer<T>> trainer_;
   std::unique_ptr<collectives::Engine> engine_;  // goes first: what it has under way works on the trainer's memory

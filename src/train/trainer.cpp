@@ -25,48 +25,91 @@ class Laps {
   Instant last_;
 };
 
+static_assert(data::kNoLabel == nn::kNoLabel, "models leave out what data do not label");
+
+constexpr Elements kEvaluationRows = 256;  // of outputs that a rank evaluates at once, at least
+
+// Samples of the largest step.
+Elements largest_step(const data::SamplerOptions& options) {
+  return options.order == data::Order::draws ? options.batch : std::min(options.batch, options.samples);
+}
+
 Elements parts(Elements n, Elements size) { return n / size + (n % size != 0 ? 1 : 0); }
 
-void require_fitting(const Config& config, const data::Dataset& data, std::string_view name) {
-  const auto refuse = [&](std::string what, std::string hint) {
-    throw InputError({fmt::format("the {} data do not fit the model: {}", name, what), "", std::move(hint)});
-  };
-  if (data.features() != config.widths.front()) {
-    refuse(fmt::format("samples have {} features, model.widths begins with {}", data.features(), config.widths.front()),
-           fmt::format("Begin model.widths with {}", data.features()));
+[[noreturn]] void refuse(std::string_view name, const std::string& what, std::string hint) {
+  throw InputError({fmt::format("the {} data do not fit the model: {}", name, what), "", std::move(hint)});
+}
+
+void require_fitting_mlp(const Config& config, const data::SampleShape& shape, std::string_view name) {
+  if (shape.features != config.widths.front()) {
+    refuse(name,
+           fmt::format("samples have {} features, model.widths begins with {}", shape.features, config.widths.front()),
+           fmt::format("Begin model.widths with {}", shape.features));
   }
   const bool regression = config.loss == "mse";
-  if (regression != (data.classes() == 0)) {
-    refuse(regression ? "model.loss = mse wants real values, these are classes"
+  if (regression != (shape.labels == 0)) {
+    refuse(name,
+           regression ? "model.loss = mse wants real values, these are classes"
                       : "model.loss = cross_entropy wants classes, these are real values",
            "Choose the other model.loss");
   }
-  const Elements wanted = regression ? data.outputs() : data.classes();
+  const Elements wanted = regression ? shape.values : shape.classes;
   if (wanted > config.widths.back() || (regression && wanted != config.widths.back())) {
-    refuse(fmt::format("there are {} {}, model.widths ends with {}", wanted, regression ? "values a sample" : "classes",
+    refuse(name,
+           fmt::format("there are {} {}, model.widths ends with {}", wanted, regression ? "values a sample" : "classes",
                        config.widths.back()),
            fmt::format("End model.widths with {}", wanted));
   }
 }
 
+void require_fitting(const Config& config, const data::Source& source, std::string_view name) {
+  const data::SampleShape shape = source.shape();
+  if (config.model == "mlp") return require_fitting_mlp(config, shape, name);
+  if (shape.tokens != config.context) {
+    refuse(name, fmt::format("windows have {} tokens, model.context is {}", shape.tokens, config.context),
+           "Use windows of the model's context");
+  }
+  if (config.vocabulary > 0 && shape.classes > config.vocabulary) {
+    refuse(name, fmt::format("there are {} tokens, model.vocabulary is {}", shape.classes, config.vocabulary),
+           fmt::format("Set model.vocabulary to {}, or to 0", shape.classes));
+  }
+}
+
 }  // namespace
 
-long total_steps(const Config& config, Elements train_samples) {
-  return config.steps >= 0 ? config.steps : config.epochs * parts(train_samples, config.batch);
+template <class T>
+std::unique_ptr<nn::Model<T>> make_model(const Config& config, Elements classes, Elements capacity) {
+  if (config.model == "mlp") return nn::make_mlp<T>(mlp_options(config), capacity);
+  nn::GptOptions options = gpt_options(config);
+  if (options.vocabulary == 0) options.vocabulary = classes;
+  return nn::make_gpt<T>(options, capacity);
+}
+
+template std::unique_ptr<nn::Model<float>> make_model<float>(const Config&, Elements, Elements);
+template std::unique_ptr<nn::Model<double>> make_model<double>(const Config&, Elements, Elements);
+
+data::SamplerOptions sampler_options(const Config& config, const data::Source& train) {
+  using data::Order;
+  const Order order = train.random() ? Order::draws : config.shuffle ? Order::shuffled : Order::sequential;
+  return {train.samples(), config.batch, config.seed, order};
+}
+
+long total_steps(const Config& config, const data::Source& train) {
+  return config.steps >= 0 ? config.steps : config.epochs * data::steps_per_epoch(sampler_options(config, train));
 }
 
 template <class T>
-Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const data::Dataset& train,
-                    const data::Dataset* test)
+Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const data::Source& train,
+                    const data::Source* test)
     : config_(config),
       engine_(engine),
       train_(train),
       test_(test),
+      shape_(train.shape()),
       injection_(parse_injection(config.inject)),
-      capacity_(parts(parts(std::min(config.batch, train.samples()), engine.world()), config.accumulate)),
-      schedule_(train::schedule(config, total_steps(config, train.samples()))),
-      sampler_({train.samples(), config.batch, config.seed,
-                config.shuffle ? data::Order::shuffled : data::Order::sequential}) {
+      capacity_(parts(parts(largest_step(sampler_options(config, train)), engine.world()), config.accumulate)),
+      schedule_(train::schedule(config, total_steps(config, train))),
+      sampler_(sampler_options(config, train)) {
   if (injection_.kind != Injection::Kind::none && injection_.rank >= engine.world()) {
     throw InputError(
         {fmt::format("inject = {} names no rank", config.inject), fmt::format("there are {}", engine.world())});
@@ -74,19 +117,21 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
   require_fitting(config, train, "training");
   if (test != nullptr) {
     require_fitting(config, *test, "test");
-    constexpr Elements kEvaluation = 256;
-    capacity_ = std::max(capacity_, std::min(kEvaluation, parts(test->samples(), engine.world())));
+    const Elements rows_of_a_sample = std::max<Elements>(1, shape_.tokens);
+    const Elements evaluated = std::max<Elements>(1, kEvaluationRows / rows_of_a_sample);
+    capacity_ = std::max(capacity_, std::min(evaluated, parts(test->samples(), engine.world())));
   }
-  model_ = nn::make_mlp<T>(mlp_options(config), capacity_);
+  model_ = make_model<T>(config, shape_.classes, capacity_);
   const auto size = static_cast<std::size_t>(layout().size());
   weights_.resize(size), gradients_.resize(size);
   nn::initialize<T>(layout(), config.seed, weights_);
   optimizer_ = nn::make_optimizer<T>(optimizer_options(config), layout());
   sync_ = std::make_unique<parallel::GradientSync<T>>(engine, layout(), gradients_, sync_options(config));
   control_ = std::make_unique<parallel::Control>(engine);
-  features_.resize(static_cast<std::size_t>(capacity_ * train.features()));
-  labels_.resize(static_cast<std::size_t>(capacity_));
-  values_.resize(static_cast<std::size_t>(capacity_ * train.outputs()));
+  features_.resize(static_cast<std::size_t>(capacity_ * shape_.features));
+  tokens_.resize(static_cast<std::size_t>(capacity_ * shape_.tokens));
+  labels_.resize(static_cast<std::size_t>(capacity_ * shape_.labels));
+  values_.resize(static_cast<std::size_t>(capacity_ * shape_.values));
 }
 
 template <class T>
@@ -132,29 +177,30 @@ data::Slice Trainer<T>::next_slice() {
 }
 
 template <class T>
-nn::Batch<T> Trainer<T>::gather(const data::Dataset& data, const data::Slice& slice) {
+nn::Batch<T> Trainer<T>::gather(const data::Source& source, const data::Slice& slice) {
   const auto rows = static_cast<Elements>(slice.indices.size());
   const auto first = [&](auto& buffer, Elements width) {
     return std::span(buffer).first(static_cast<std::size_t>(rows * width));
   };
-  const auto features = first(features_, data.features());
-  const auto labels = first(labels_, data.classes() > 0 ? 1 : 0);
-  const auto values = first(values_, data.outputs());
-  data.gather<T>(slice.indices, features, labels, values);
-  return {rows, features, labels, values, {}, slice.first_draw};
+  const data::Rows<T> out{first(features_, shape_.features), first(tokens_, shape_.tokens),
+                          first(labels_, shape_.labels), first(values_, shape_.values)};
+  source.gather(slice.indices, out);
+  return {rows, out.features, out.labels, out.values, out.tokens, slice.first_draw};
 }
 
-// Gradients of the mean over the *global* batch: a rank's sum over its samples, divided by the global count.
+// Gradients of the mean over the *global* batch: a rank's sum over its targets, divided by the global count (windows of
+// training are whole, so every sample has as many targets).
 template <class T>
 nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, bool spoil, StepSeconds& seconds) {
-  const double scale = 1.0 / static_cast<double>(slice.global);
+  const Elements targets = slice.global * std::max<Elements>(1, shape_.tokens);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const double scale = spoil ? nan : 1.0 / static_cast<double>(targets);
   nn::Progress quiet;
   nn::LossSums total;
   sync_->begin_step();
   Laps laps(Clock::now());
   for (Elements k = 0; k < config_.accumulate; ++k) {
     const nn::Batch<T> batch = gather(train_, slice.micro(k, config_.accumulate));
-    if (spoil && batch.samples > 0) features_[0] = std::numeric_limits<T>::quiet_NaN();
     laps.end(seconds.data);
     const nn::LossSums sums = model_->forward(batch, weights_, nn::Mode::train, *sync_);
     total.loss += sums.loss, total.correct += sums.correct, total.targets += sums.targets;
@@ -164,6 +210,7 @@ nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, bool spoil, 
                      last ? static_cast<nn::Progress&>(*sync_) : quiet);
     laps.end(seconds.backward);
   }
+  if (spoil) total.loss = nan;
   return total;
 }
 
@@ -229,9 +276,9 @@ Evaluation Trainer<T>::evaluate() {
   const parallel::ControlRecord all = control_->agree(mine);
   require_finite(all);
   traffic_ = engine_.traffic();
-  ANNULET_EXPECTS(all.targets == static_cast<double>(test_->samples()), "evaluation counts each sample once");
-  Evaluation evaluation{all.mean_loss(), std::nullopt, test_->samples()};
-  if (test_->classes() > 0) evaluation.accuracy = all.correct / all.targets;
+  ANNULET_EXPECTS(all.targets == static_cast<double>(test_->targets()), "evaluation counts each target once");
+  Evaluation evaluation{all.mean_loss(), std::nullopt, test_->targets()};
+  if (shape_.labels > 0) evaluation.accuracy = all.correct / all.targets;
   return evaluation;
 }
 

@@ -9,6 +9,8 @@
 namespace annulet::train {
 namespace {
 
+constexpr const char* kVocabulary = "vocabulary";
+
 template <class T>
 std::span<T> part(std::span<T> values, const nn::Tensor& tensor) {
   return values.subspan(static_cast<std::size_t>(tensor.first), static_cast<std::size_t>(tensor.count));
@@ -19,12 +21,15 @@ std::string text(const std::vector<Elements>& shape) { return fmt::format("[{}]"
 }  // namespace
 
 template <class T>
-void save_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<const T> weights) {
+void save_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<const T> weights,
+                  const std::optional<data::Vocabulary>& vocabulary) {
   std::vector<data::NamedTensor> tensors;
   for (const nn::Tensor& tensor : layout.tensors()) {
     tensors.push_back({tensor.name, data::kDtypeOf<T>, tensor.shape, std::as_bytes(part(weights, tensor))});
   }
-  data::write_safetensors(file, tensors, {{"format", "pt"}});
+  data::Metadata metadata{{"format", "pt"}};
+  if (vocabulary) metadata[kVocabulary] = vocabulary->to_text();
+  data::write_safetensors(file, tensors, metadata);
 }
 
 template <class T>
@@ -47,8 +52,21 @@ void load_weights(const std::filesystem::path& file, const nn::Layout& layout, s
   }
 }
 
-template void save_weights<float>(const std::filesystem::path&, const nn::Layout&, std::span<const float>);
-template void save_weights<double>(const std::filesystem::path&, const nn::Layout&, std::span<const double>);
+std::optional<data::Vocabulary> load_vocabulary(const std::filesystem::path& file) {
+  const data::SafetensorsFile stored(file);
+  const auto found = stored.metadata().find(kVocabulary);
+  if (found == stored.metadata().end()) return std::nullopt;
+  try {
+    return data::Vocabulary::parse(found->second);
+  } catch (const InputError& error) {
+    throw InputError({fmt::format("{}: {}", file.string(), error.what())});
+  }
+}
+
+template void save_weights<float>(const std::filesystem::path&, const nn::Layout&, std::span<const float>,
+                                  const std::optional<data::Vocabulary>&);
+template void save_weights<double>(const std::filesystem::path&, const nn::Layout&, std::span<const double>,
+                                   const std::optional<data::Vocabulary>&);
 template void load_weights<float>(const std::filesystem::path&, const nn::Layout&, std::span<float>);
 template void load_weights<double>(const std::filesystem::path&, const nn::Layout&, std::span<double>);
 

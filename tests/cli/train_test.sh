@@ -48,8 +48,8 @@ same two/weights.safetensors zero/weights.safetensors
 # Nothing is lost unasked, and what is wrong is said.
 expect_failure "is not empty" "$annulet" train --config run.toml --out two
 expect_success "$annulet" train --config run.toml --out two --overwrite
-printf '[model]\nwidth = [1]\n' >typo.toml
-expect_failure "typo.toml: unknown key 'model.width'" "$annulet" train --config typo.toml
+printf '[model]\nwidht = [1]\n' >typo.toml
+expect_failure "typo.toml: unknown key 'model.widht'" "$annulet" train --config typo.toml
 expect_failure "missing.toml was not readable" "$annulet" train --config missing.toml
 expect_failure "batch = 0 is out of range" launch 2 "$annulet" train --config run.toml --batch 0
 expect_failure "'4 bananas' is not a size" "$annulet" train --config run.toml --bucket "4 bananas"
@@ -73,3 +73,37 @@ same again/weights.safetensors slow/weights.safetensors
 expect_success "$annulet" train --help
 grep -q -- '--optimizer.momentum' log || fail "help does not list the options"
 expect_success "$annulet" --version
+
+# A language model: a run folder is all that sampling needs, and the same seed says the same.
+for ((i = 0; i < 200; ++i)); do printf 'the ring turns round and round; '; done >text.txt
+cat >gpt.toml <<'EOT'
+steps = 30
+batch = 4
+
+[model]
+kind = "gpt"
+layers = 1
+width = 32
+context = 16
+
+[data]
+kind = "text"
+text = "text.txt"
+
+[optimizer]
+kind = "adamw"
+lr = 0.01
+EOT
+expect_success launch 2 "$annulet" train --config gpt.toml --out spoken
+[ "$(value spoken samples)" -gt 600 ] || fail "not every token of the validation part was foretold"
+mv text.txt gone.txt
+expect_success "$annulet" sample --run spoken --prompt "the ring" --bytes 40 --seed 3
+cp log first
+[ "$(wc -c <first)" -eq 49 ] || fail "prompt, 40 bytes and a line end were expected"
+grep -q '^the ring' first || fail "the text does not begin with the prompt"
+expect_success "$annulet" sample --run spoken --prompt "the ring" --bytes 40 --seed 3
+same first log
+expect_failure "'X' at place 0 is not in the vocabulary" "$annulet" sample --run spoken --prompt X
+expect_failure "speaks no language" "$annulet" sample --run two
+expect_failure "missing/config.toml was not readable" "$annulet" sample --run missing
+expect_failure "data.text is missing" "$annulet" train --model.kind gpt --data.kind text

@@ -47,6 +47,16 @@ TEST(Sampler, EveryRankDrawsItsShareAndTogetherEachSampleOnce) {
   }
 }
 
+TEST(Sampler, NumbersRandomDrawsOnAndOnInWholeSteps) {
+  Sampler sampler({.samples = 10, .batch = 4, .order = Order::draws});
+  EXPECT_EQ(sampler.steps_per_epoch(), 2);
+  EXPECT_THAT(epoch_of(sampler, 3), ElementsAreArray(counting(8)));
+  sampler.begin_epoch(2);
+  EXPECT_THAT(sampler.slice(1, 1, 2).indices, ElementsAre(22, 23));
+  EXPECT_EQ(sampler.slice(1, 1, 2).first_draw, 22U);
+  EXPECT_EQ(Sampler({.samples = 1, .batch = 4, .order = Order::draws}).slice(0, 0, 1).indices.size(), 4U);
+}
+
 TEST(Sampler, RefusesToDrawFromNothing) {
   EXPECT_THAT([] { Sampler({.samples = 0, .batch = 2}); }, ThrowsMessage<InputError>(HasSubstr("no samples")));
   EXPECT_THAT([] { Sampler({.samples = 2, .batch = 0}); }, ThrowsMessage<InputError>(HasSubstr("batch of 0")));

@@ -24,6 +24,13 @@ TEST(ClosingTable, SetsMeasuredBesidePredictedPerBucketAndForTheStep) {
       HasSubstr("hidden behind computation: 75 %; MFU 25.0 % of 400 GFLOP/s (FMA), large products reach 75.0 %"));
 }
 
+TEST(ClosingTable, ShowsWhatRecomputingAdds) {
+  train::Summary summary = example::summary();
+  summary.hfu = 0.31;
+  EXPECT_THAT(closing_table(summary, example::buckets(), example::steps()),
+              HasSubstr("MFU 25.0 %, HFU 31.0 %, of 400 GFLOP/s (FMA)"));
+}
+
 TEST(ClosingTable, LeavesTheFirstSampledStepsOutOfTheBucketsToo) {
   auto buckets = example::buckets();
   auto warm_up = buckets[0];

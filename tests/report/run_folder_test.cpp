@@ -83,6 +83,7 @@ TEST(Summary, HasEveryNameAndNullWhereAValueIsUnknown) {
                            "peak_flops",
                            "gemm_flops",
                            "mfu",
+                           "hfu",
                            "peak_rss_bytes",
                            "link"}) {
     EXPECT_TRUE(known.contains(name) && !known[name].is_null()) << name;

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "annulet/data/dataset.hpp"
 #include "annulet/train/trainer.hpp"
 #include "collectives/in_process_ranks.hpp"
 #include "support/allocations.hpp"

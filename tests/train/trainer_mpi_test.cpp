@@ -7,6 +7,7 @@
 #include "annulet/comm/in_process.hpp"
 #include "annulet/comm/mpi.hpp"
 #include "annulet/comm/mpi_transport.hpp"
+#include "annulet/data/text.hpp"
 #include "train/golden.hpp"
 
 namespace annulet::train {
@@ -22,7 +23,7 @@ struct Course {
 };
 
 template <class T>
-Course<T> train(const Config& config, const data::Dataset& data, std::unique_ptr<comm::Transport> transport,
+Course<T> train(const Config& config, const data::Source& data, std::unique_ptr<comm::Transport> transport,
                 Driver driver, bool is_golden = false) {
   Engine engine(std::move(transport), {.driver = driver, .deadline = Seconds(60)});
   Trainer<T> trainer(config, engine, data, nullptr);
@@ -38,7 +39,7 @@ class TrainerOverMpi : public testing::Test {
   std::unique_ptr<comm::Transport> all_ranks() const { return comm::make_mpi_transport(world_); }
 
   template <class T>
-  Course<T> alone(const Config& config, const data::Dataset& data) {
+  Course<T> alone(const Config& config, const data::Source& data) {
     comm::InProcessNetwork network(1);
     return train<T>(config, data, network.connect(0), Driver::blocking);
   }
@@ -106,6 +107,18 @@ TEST_F(TrainerOverMpi, HasTheSameBitsOnEveryRankWithEveryDriverAndOnASlowLink) {
   EXPECT_EQ(polling.weights, slow.weights);
   const std::string bits(reinterpret_cast<const char*>(polling.weights.data()), polling.weights.size() * sizeof(float));
   for (const std::string& other : world_.all_gather(bits)) EXPECT_TRUE(other == bits);
+}
+
+TEST_F(TrainerOverMpi, GivesAGptTheSameLossesAsOneRankAndTheSameBitsWithEveryDriver) {
+  Config config;
+  config.model = "gpt", config.vocabulary = 17, config.context = 12, config.width = 32, config.layers = 2;
+  config.optimizer = "adamw", config.lr = 0.003, config.batch = 5, config.steps = 20;
+  config.first_bucket = Bytes(4000), config.bucket = Bytes(30000), config.segment = Bytes(4096);
+  const data::Windows text = data::make_synthetic_text(600, {.context = 12, .classes = 17});
+  const auto one = alone<float>(config, text), polling = train<float>(config, text, all_ranks(), Driver::polling);
+  EXPECT_TRUE(distance(polling.steps[0].loss, one.steps[0].loss) <= 1e-6);
+  EXPECT_TRUE(distance(polling.steps[19].loss, one.steps[19].loss) <= 1e-4);
+  EXPECT_EQ(train<float>(config, text, all_ranks(), Driver::thread).weights, polling.weights);
 }
 
 TEST_F(TrainerOverMpi, SendsTheBytesOfTheFormula) {

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <mutex>
 
 #include "annulet/base/error.hpp"
+#include "annulet/data/text.hpp"
 #include "annulet/train/agree.hpp"
 #include "collectives/in_process_ranks.hpp"
 #include "train/golden.hpp"
@@ -123,6 +125,56 @@ TEST(Trainer, ClipsByTheNormOfTheSummedGradient) {
   EXPECT_TRUE(std::abs(moved[3] - expected) <= 1e-12);
 }
 
+Config tiny_gpt() {
+  Config config;
+  config.model = "gpt", config.data = "synthetic", config.vocabulary = 11;
+  config.context = 6, config.layers = 2, config.heads = 2, config.width = 8, config.dropout = 0.1;
+  config.optimizer = "adamw", config.lr = 0.01, config.clip = 1, config.batch = 7;
+  config.first_bucket = config.bucket = Bytes(1000), config.segment = Bytes(256);
+  return config;
+}
+
+// A mean over tokens whatever rank they are on: 7 windows on 1, 2, 3 and 9 ranks, and evaluation with a ragged window.
+TEST(Trainer, GivesAGptTheSameLossesOnAnyNumberOfRanks) {
+  const Config config = tiny_gpt();
+  const data::Windows train = data::make_synthetic_text(200, {.context = 6, .classes = 11, .seed = 3});
+  const data::Windows test =
+      data::make_synthetic_text(40, {.context = 6, .order = data::Windows::Order::consecutive, .classes = 11});
+  std::mutex mutex;
+  std::map<int, std::vector<double>> losses;
+  for (const int world : {1, 2, 3, 9}) {
+    collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+      Engine engine(std::move(transport), {.deadline = Seconds(60)});
+      Trainer<double> trainer(config, engine, train, &test);
+      EXPECT_EQ(trainer.steps_per_epoch(), 4);
+      std::vector<double> mine;
+      for (int step = 0; step < 6; ++step) mine.push_back(trainer.step().loss);
+      const Evaluation evaluation = trainer.evaluate();
+      EXPECT_EQ(evaluation.samples, 39);
+      mine.push_back(evaluation.loss);
+      const std::lock_guard lock(mutex);
+      if (rank == 0) losses[world] = mine;
+    });
+  }
+  for (const auto& [world, mine] : losses) {
+    for (std::size_t i = 0; i < mine.size(); ++i) EXPECT_TRUE(std::abs(mine[i] - losses[1][i]) <= 1e-12) << world;
+  }
+}
+
+TEST(Trainer, RefusesTextThatDoesNotFitTheModel) {
+  const data::Windows text = data::make_synthetic_text(200, {.context = 6, .classes = 12});
+  const auto attempt = [&](const Config& config) {
+    comm::InProcessNetwork network(1);
+    Engine engine(network.connect(0), {});
+    Trainer<float> trainer(config, engine, text, nullptr);
+  };
+  using testing::ThrowsMessage;
+  EXPECT_THAT([&] { attempt(tiny_gpt()); }, ThrowsMessage<InputError>(HasSubstr("there are 12 tokens")));
+  Config config = tiny_gpt();
+  config.context = 5;
+  EXPECT_THAT([&] { attempt(config); }, ThrowsMessage<InputError>(HasSubstr("windows have 6 tokens")));
+}
+
 TEST(Trainer, RefusesDataThatDoNotFitTheModel) {
   const data::Dataset data = golden::dataset();
   const auto attempt = [&](void (*spoil)(Config&)) {
@@ -148,9 +200,10 @@ TEST(Trainer, RefusesDataThatDoNotFitTheModel) {
 TEST(Trainer, MakesAsManyStepsAsTheEpochsHaveUnlessTold) {
   Config config;
   config.batch = 8, config.epochs = 3;
-  EXPECT_EQ(total_steps(config, 20), 9);
+  const data::Dataset data = data::make_synthetic({20, 5, 3, 0, 7});
+  EXPECT_EQ(total_steps(config, data), 9);
   config.steps = 0;
-  EXPECT_EQ(total_steps(config, 20), 0);
+  EXPECT_EQ(total_steps(config, data), 0);
 }
 
 }  // namespace

@@ -28,6 +28,16 @@ TEST(Weights, ComeBackBitForBitAndInTheOtherType) {
   EXPECT_EQ(wide[3], static_cast<double>(weights[3]));
 }
 
+TEST(Weights, KeepTheVocabularyOfTheirText) {
+  const annulet::test::TemporaryFolder folder;
+  const auto file = folder / "w.safetensors";
+  save_weights<float>(file, layout(), std::vector<float>(8), data::Vocabulary::parse("10 65 255"));
+  ASSERT_TRUE(load_vocabulary(file));
+  EXPECT_EQ(load_vocabulary(file)->to_text(), "10 65 255");
+  save_weights<float>(file, layout(), std::vector<float>(8));
+  EXPECT_FALSE(load_vocabulary(file));
+}
+
 TEST(Weights, OfAnotherModelAreRefusedWithTheTensorsName) {
   const annulet::test::TemporaryFolder folder;
   const auto file = folder / "w.safetensors";

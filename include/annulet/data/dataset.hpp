@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "annulet/base/units.hpp"
+#include "annulet/data/source.hpp"
 
 namespace annulet::data {
 
@@ -21,7 +21,7 @@ struct Scaling {
   double deviation = 1;  // > 0
 };
 
-class Dataset {
+class Dataset final : public Source {
  public:
   // From memory. `features` is [N, F] with N = labels.size(); labels in [0, classes), classes 0: the largest label + 1.
   // Throws InputError for no samples, sizes that do not fit, a label out of range or a feature that is not finite.
@@ -31,7 +31,7 @@ class Dataset {
   // From memory. `features` is [N, F], `values` is [N, outputs]. Throws InputError likewise.
   static Dataset regression(Features features, std::vector<double> values, Elements outputs, Scaling scaling = {});
 
-  Elements samples() const { return samples_; }               // N
+  Elements samples() const override { return samples_; }      // N
   Elements features() const { return features_per_sample_; }  // F
   Elements classes() const { return classes_; }               // 0 for regression
   Elements outputs() const { return outputs_; }               // 0 for classification
@@ -43,7 +43,11 @@ class Dataset {
               std::span<T> values_out) const;
 
   // Hash of shape, scaling and contents: equal on ranks that read the same data. About 5 GB/s; not for security.
-  std::uint64_t fingerprint() const;
+  std::uint64_t fingerprint() const override;
+
+  SampleShape shape() const override;
+  void gather(std::span<const Elements> indices, const Rows<float>& rows) const override;
+  void gather(std::span<const Elements> indices, const Rows<double>& rows) const override;
 
  private:
   Dataset(Features stored, Elements samples, Scaling scaling);

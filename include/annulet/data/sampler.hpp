@@ -2,6 +2,8 @@
 // Which samples a step takes and which of them a rank takes. The order is a function of (seed, epoch) alone; a step is
 // the next `batch` samples of it, the last step of an epoch what remains; a rank's part is contiguous, and parts differ
 // by at most one sample (the first n mod p get the extra one). So every world sees the same steps, each sample once.
+// Where samples are drawn at random (Order::draws) an index is the number of the draw, every step is whole, and an
+// epoch is as many steps as the samples would fill.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -21,7 +23,7 @@ struct Slice {
   Slice micro(Elements k, Elements parts) const;
 };
 
-enum class Order { shuffled, sequential };
+enum class Order { shuffled, sequential, draws };
 
 struct SamplerOptions {
   Elements samples = 0;
@@ -29,6 +31,8 @@ struct SamplerOptions {
   std::uint64_t seed = 1;
   Order order = Order::shuffled;
 };
+
+Elements steps_per_epoch(const SamplerOptions& options);
 
 class Sampler {
  public:
@@ -39,7 +43,7 @@ class Sampler {
   void begin_epoch(Elements epoch);
 
   Elements epoch() const { return epoch_; }
-  Elements steps_per_epoch() const { return (options_.samples - 1) / options_.batch + 1; }
+  Elements steps_per_epoch() const { return data::steps_per_epoch(options_); }
 
   // 0 <= step < steps_per_epoch(), 0 <= rank < world. slice(step, k, S) is also micro-shard k of S of that step.
   Slice slice(Elements step, Elements rank, Elements world) const;

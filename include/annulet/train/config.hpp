@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "annulet/base/units.hpp"
+#include "annulet/nn/gpt.hpp"
 #include "annulet/nn/mlp.hpp"
 #include "annulet/nn/optimizer.hpp"
 #include "annulet/parallel/gradient_sync.hpp"
@@ -27,6 +28,11 @@ struct Config {
   std::string activation = "relu";
   std::string loss = "cross_entropy";
   double dropout = 0;
+  Elements vocabulary = 0, context = 64, layers = 4, heads = 4, width = 128, hidden = 0;
+  std::string gelu = "erf";
+  bool bias = true, tied = true;
+  std::string initial = "scaled";
+  bool recompute = false;
 
   std::string data = "idx";
   std::string images, labels, test_images, test_labels;
@@ -34,6 +40,8 @@ struct Config {
   double mean = 0, deviation = 1;
   bool shuffle = true;
   Elements samples = 4096, test_samples = 0;
+  std::string text;
+  double validation = 0.1;
 
   std::string optimizer = "sgd";
   double lr = 0.1, momentum = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, decay = 0, clip = 0;
@@ -63,13 +71,27 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("init", c.init, "a safetensors file to start from instead of the seed");
   visit("evaluate-every", c.evaluate_every, "steps between evaluations; 0: after every epoch; the last step always");
 
-  visit("model.kind", c.model, "mlp");
-  visit("model.widths", c.widths, "inputs, hidden layers, outputs");
-  visit("model.activation", c.activation, "relu, gelu, gelu_tanh or tanh");
-  visit("model.loss", c.loss, "cross_entropy or mse (mean over all elements)");
+  visit("model.kind", c.model, "mlp or gpt");
+  visit("model.widths", c.widths, "mlp: inputs, hidden layers, outputs");
+  visit("model.activation", c.activation, "mlp: relu, gelu, gelu_tanh or tanh");
+  visit("model.loss", c.loss, "mlp: cross_entropy or mse (mean over all elements)");
   visit("model.dropout", c.dropout, "share of activations set to 0 while training, in [0, 1)");
+  visit("model.vocabulary", c.vocabulary, "gpt: number of tokens; 0: as many as the data have");
+  visit("model.context", c.context, "gpt: tokens of a window");
+  visit("model.layers", c.layers, "gpt: blocks");
+  visit("model.heads", c.heads, "gpt: attention heads of a block");
+  visit("model.width", c.width, "gpt: columns of the residual stream, a multiple of the heads");
+  visit("model.hidden", c.hidden, "gpt: width of the blocks' MLPs; 0: 4 x width");
+  visit("model.gelu", c.gelu, "gpt: erf or tanh");
+  visit("model.bias", c.bias, "gpt: Linears in blocks have a bias");
+  visit("model.tied", c.tied, "gpt: the head's weight is the embedding of the tokens");
+  visit("model.initial", c.initial,
+        "gpt: normal (deviation 0.02) or scaled (residual projections 0.02 / sqrt(2 layers))");
+  visit("model.recompute", c.recompute, "gpt: compute activations of a block again in backward, for less memory");
 
-  visit("data.kind", c.data, "idx (files as MNIST has them, plain or gzip) or synthetic");
+  visit("data.kind", c.data, "idx (files as MNIST has them, plain or gzip), text (bytes of a file) or synthetic");
+  visit("data.text", c.text, "text: a file, plain or gzip");
+  visit("data.validation", c.validation, "text: share at its end that is evaluated on, not trained on");
   visit("data.images", c.images, "training features: IDX, any rank; bytes are divided by 255");
   visit("data.labels", c.labels, "training labels: IDX of integers (classes) or reals (regression)");
   visit("data.test-images", c.test_images, "features to evaluate on; empty: no evaluation");
@@ -78,7 +100,7 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("data.mean", c.mean, "subtracted from every feature");
   visit("data.deviation", c.deviation, "every feature is divided by it");
   visit("data.shuffle", c.shuffle, "a new order each epoch, the same for any number of ranks");
-  visit("data.samples", c.samples, "synthetic: training samples");
+  visit("data.samples", c.samples, "synthetic: training samples (gpt: windows that the tokens would fill)");
   visit("data.test-samples", c.test_samples, "synthetic: samples to evaluate on");
 
   visit("optimizer.kind", c.optimizer, "sgd, adam or adamw");
@@ -107,6 +129,7 @@ void for_each_option(ConfigType& c, Visitor visit) {
 
 // The typed parts. Each throws InputError naming the option, the value and what there is.
 nn::MlpOptions mlp_options(const Config& config);
+nn::GptOptions gpt_options(const Config& config);  // with a vocabulary of 0 where the data decide
 nn::OptimizerOptions optimizer_options(const Config& config);
 nn::Schedule schedule(const Config& config, long total_steps);
 parallel::SyncOptions sync_options(const Config& config);

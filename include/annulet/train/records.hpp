@@ -95,6 +95,7 @@ struct Summary {
   Flops flops_per_step;                                              // forward and backward of the global batch
   FlopRate peak, gemm;        // FMA loop and large product, over the distinct cores in use
   std::optional<double> mfu;  // flops / (median step x peak)
+  std::optional<double> hfu;  // the same with activations that are computed again counted
   Bytes peak_rss{0};          // largest over ranks
   cost::Network network;
   std::vector<StepCommunication> communication;  // of the sampled steps, the first five left out

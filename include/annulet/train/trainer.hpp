@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "annulet/base/aligned.hpp"
-#include "annulet/data/dataset.hpp"
-#include "annulet/data/sampler.hpp"
+#include "annulet/data/source.hpp"
 #include "annulet/parallel/control.hpp"
 #include "annulet/parallel/gradient_sync.hpp"
 #include "annulet/train/config.hpp"
@@ -16,8 +15,13 @@
 
 namespace annulet::train {
 
-// How many optimiser steps a configuration makes on so many samples.
-long total_steps(const Config& config, Elements train_samples);
+// The model of a configuration; a gpt's vocabulary is `classes` where the configuration leaves it open.
+template <class T>
+std::unique_ptr<nn::Model<T>> make_model(const Config& config, Elements classes, Elements capacity);
+
+// The order in which a configuration takes the samples, and how many optimiser steps it makes on them.
+data::SamplerOptions sampler_options(const Config& config, const data::Source& train);
+long total_steps(const Config& config, const data::Source& train);
 
 template <class T>
 class Trainer {
@@ -25,7 +29,7 @@ class Trainer {
   // `engine` has not launched anything yet. Nothing may be under way in it when the trainer goes (destroy the engine
   // first); the data outlive the trainer. `test` may be null.
   // Throws InputError where data and model do not fit together.
-  Trainer(const Config& config, collectives::Engine& engine, const data::Dataset& train, const data::Dataset* test);
+  Trainer(const Config& config, collectives::Engine& engine, const data::Source& train, const data::Source* test);
 
   // The next optimiser step. Throws AgreedError on every rank if any rank's loss or gradients are not finite, RunError
   // if the bytes on the wire are not those of the plan.
@@ -37,6 +41,7 @@ class Trainer {
   const nn::Model<T>& model() const { return *model_; }
   const nn::Layout& layout() const { return model_->layout(); }
   std::span<T> weights() { return weights_; }
+  Elements steps_per_epoch() const { return sampler_.steps_per_epoch(); }
   const parallel::GradientSync<T>& sync() const { return *sync_; }
 
   // Of the last step: when it and its backward pass began and ended, and the control bytes it sent.
@@ -46,7 +51,7 @@ class Trainer {
 
  private:
   data::Slice next_slice();
-  nn::Batch<T> gather(const data::Dataset& data, const data::Slice& slice);
+  nn::Batch<T> gather(const data::Source& source, const data::Slice& slice);
   nn::LossSums forward_backward(const data::Slice& slice, bool spoil, StepSeconds& seconds);
   parallel::ControlRecord record_of(const nn::LossSums& sums) const;
   void require_finite(const parallel::ControlRecord& agreed) const;
@@ -55,8 +60,9 @@ class Trainer {
 
   Config config_;
   collectives::Engine& engine_;
-  const data::Dataset& train_;
-  const data::Dataset* test_;
+  const data::Source& train_;
+  const data::Source* test_;
+  data::SampleShape shape_;
   long number_ = 0;  // of the next step
   Injection injection_;
   Elements capacity_;
@@ -69,7 +75,7 @@ class Trainer {
   std::unique_ptr<parallel::Control> control_;
 
   AlignedVector<T> features_, values_;  // of the micro-batch being worked on
-  std::vector<std::int32_t> labels_;
+  std::vector<std::int32_t> tokens_, labels_;
   Instant step_began_{}, backward_ended_{};
   comm::Traffic traffic_;  // at the end of the last step or evaluation
   Bytes control_bytes_{0};

@@ -1,19 +1,26 @@
 #pragma once
-// Weights in safetensors files: PyTorch's names and layout (a Linear's weight is [out, in]); nothing in the file
-// depends on ranks, time or driver, so that equal weights are equal files.
+// Weights in safetensors files: PyTorch's names and layout (a Linear's weight is [out, in]), and a language model's
+// vocabulary in the metadata; nothing in the file depends on ranks, time or driver, so that equal weights are equal
+// files.
 #include <filesystem>
+#include <optional>
 #include <span>
 
+#include "annulet/data/text.hpp"
 #include "annulet/nn/layout.hpp"
 
 namespace annulet::train {
 
 // Atomic: the file is there whole or not at all. Throws InputError or RunError.
 template <class T>
-void save_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<const T> weights);
+void save_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<const T> weights,
+                  const std::optional<data::Vocabulary>& vocabulary = std::nullopt);
 
 // Throws InputError naming the file and the tensor unless it holds exactly the layout's tensors with their shapes.
 template <class T>
 void load_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<T> weights);
+
+// The vocabulary that was saved with the weights, if one was. Throws InputError naming the file.
+std::optional<data::Vocabulary> load_vocabulary(const std::filesystem::path& file);
 
 }  // namespace annulet::train
