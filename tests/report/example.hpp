@@ -17,7 +17,7 @@ inline train::Summary summary() {
   s.wire_by_rank = {Bytes(4000), Bytes(4000)};
   s.control_per_step = Bytes(80);
   s.all_reduce_measured = Seconds(0.004), s.all_reduce_predicted = Seconds(0.005);
-  s.flops_per_step = Flops(1e9), s.peak = FlopRate(4e11), s.gemm = FlopRate(3e11), s.mfu = 0.25;
+  s.flops_per_step = Flops(1e9), s.peak = FlopRate(4e11), s.gemm = FlopRate(3e11), s.mfu = 0.25, s.hfu = 0.25;
   s.peak_rss = Bytes(1 << 20);
   s.network = cost::Link{Seconds(1e-5), Seconds(0), cost::SecondsPerByte(1e-9), cost::SecondsPerByte(0), "test"};
   s.communication = {{Seconds(0.004), Seconds(0.005), Seconds(0)}};
