@@ -5,7 +5,7 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build openmpi-bin libopenmpi-dev libeigen3-dev libgtest-dev libgmock-dev libcli11-dev
           libfmt-dev nlohmann-json3-dev zlib1g-dev)
-dataset="dataset-fashion-mnist"
+datasets=(dataset-fashion-mnist jargon-text)  # what configs/ trains on
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
@@ -35,8 +35,8 @@ EOF
 }
 
 if [ ${#missing[@]} -gt 0 ] && found_by_cmake; then missing=(); fi
-have_dataset() { installed "$dataset" || [ -d /usr/share/datasets/fashion-mnist ]; }
-have_dataset || missing+=("$dataset")
+data_only=$([ ${#missing[@]} -eq 0 ] && echo yes || echo no)
+for package in "${datasets[@]}"; do installed "$package" || missing+=("$package"); done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 as_root=()
@@ -45,9 +45,9 @@ if [ "$(id -u)" -ne 0 ]; then
   if [ -t 0 ]; then as_root=(sudo); else as_root=(sudo -n); fi
 fi
 if ! command -v apt-get >/dev/null || ! ${as_root[@]+"${as_root[@]}"} true 2>/dev/null; then
-  # The data set is needed by the configuration that trains on it, not by the build.
-  if [ "${missing[*]}" = "$dataset" ]; then
-    echo "setup: Fashion-MNIST was not found (Debian package $dataset); training on it will be refused." >&2
+  # Data are needed by the configurations that train on them, not by the build.
+  if [ "$data_only" = yes ]; then
+    echo "setup: data sets were not found (Debian packages ${missing[*]}); training on them will be refused." >&2
     exit 0
   fi
   echo "setup: missing: ${missing[*]} (installing needs apt-get and root or sudo). Ask for these packages," \

@@ -1,11 +1,16 @@
 #!/usr/bin/env bash
-# Median step of configs/peer-mlp.toml on 1, 2 and 4 ranks beside the same model in PyTorch DDP, alternating in the same
-# minutes. PEER is a script called as `PEER mlp RANKS BATCH_PER_RANK STEPS` that prints "median step X ms"; without it only
-# our own times are printed.
-#   speed.sh [PEER [ROUNDS]]        PYTHON: its interpreter, default /usr/bin/python3
+# Median step of configs/peer-mlp.toml or peer-gpt.toml on 1, 2 and 4 ranks beside the same model in PyTorch DDP,
+# alternating in the same minutes. PEER is a script called as `PEER MODEL RANKS BATCH_PER_RANK STEPS` that prints
+# "median step X ms"; without it only our own times are printed.
+#   speed.sh [mlp|gpt [PEER [ROUNDS]]]        PYTHON: its interpreter, default /usr/bin/python3
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
-peer=${1:-} rounds=${2:-5}
+model=${1:-mlp} peer=${2:-} rounds=${3:-5}
+case $model in
+  mlp) batch=64 ;;
+  gpt) batch=12 ;;
+  *) die "speed: '$model' is no model with a peer. Choose mlp or gpt." ;;
+esac
 annulet=$build/annulet
 [ -x "$annulet" ] || die "speed: $annulet is not there. Run scripts/quickstart.sh or scripts/test.sh first."
 
@@ -15,12 +20,12 @@ value() { sed -n "s/^ *\"$2\": \([0-9.e+-]*\),\{0,1\}\$/\1/p" "$1/summary.json" 
 middle() { sort -g | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 
 ours() {  # RANKS: milliseconds
-  launch "$1" "$annulet" train --config configs/peer-mlp.toml --steps 100 --batch $((64 * $1)) --out "$work/run" --overwrite >/dev/null
+  launch "$1" "$annulet" train --config "configs/peer-$model.toml" --steps 100 --batch $((batch * $1)) --out "$work/run" --overwrite >/dev/null
   awk -v s="$(value "$work/run" median_step_seconds)" 'BEGIN {print s * 1e3}'
 }
 
 theirs() {  # RANKS: milliseconds, with the best BLAS kernels there are
-  env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE GLOO_SOCKET_IFNAME=lo "${PYTHON:-/usr/bin/python3}" "$peer" mlp "$1" 64 60 |
+  env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE GLOO_SOCKET_IFNAME=lo "${PYTHON:-/usr/bin/python3}" "$peer" "$model" "$1" "$batch" 60 |
     sed -n 's/.*median step \([0-9.]*\) ms.*/\1/p'
 }
 
