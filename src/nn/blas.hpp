@@ -1,7 +1,7 @@
 #pragma once
 // The system's BLAS, through Eigen's own mechanism, for products that it is good at. It packs both operands anew in
-// every call, which takes many samples to pay; each function returns false, and does nothing, where the tile of
-// kernel.hpp is to do it: always in blas_none.cpp, for few samples in blas_system.cpp (ANNULET_BLAS).
+// every call, which only large products repay; each function returns false, and does nothing, where the tile of
+// kernel.hpp is to do it: always in blas_none.cpp, for small products in blas_system.cpp (ANNULET_BLAS).
 #include "annulet/nn/model.hpp"
 #include "nn/matrix.hpp"
 

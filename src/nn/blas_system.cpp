@@ -12,8 +12,14 @@ namespace {
 // Panels of about half a millisecond, with a pulse() after each; small ones would be packed too often.
 constexpr Elements kPanelOperations = 100'000'000;
 
-// With fewer the tile is faster than the libraries tried (OpenBLAS 0.3.21).
-constexpr Elements kFewSamples = 128;
+// A product with less in any dimension is left to the tile, which is faster there than the library tried (OpenBLAS
+// 0.3.21); above they are about equal.
+constexpr Elements kSmallest = 512;
+
+template <class T>
+bool is_small(Matrix<const T> w, Elements samples) {
+  return std::min({w.rows, w.columns, samples}) < kSmallest;
+}
 
 template <class T>
 using Dense = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -43,7 +49,7 @@ void for_each_panel(Elements extent, Elements others, Progress& progress, Body b
 // Eigen calls the BLAS with beta = 1, so that the bias is what is added to.
 template <class T>
 bool multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress) {
-  if (x.rows < kFewSamples) return false;
+  if (is_small(w, x.rows)) return false;
   if (bias == nullptr) std::ranges::fill(y.elements(), T(0));
   for (Elements r = 0; bias != nullptr && r < y.rows; ++r) std::copy_n(bias, y.columns, y.row(r));
   for_each_panel(w.rows, x.rows * w.columns, progress, [&](Elements first, Elements count) {
@@ -54,7 +60,7 @@ bool multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matri
 
 template <class T>
 bool multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress) {
-  if (dy.rows < kFewSamples) return false;
+  if (is_small(w, dy.rows)) return false;
   for_each_panel(w.columns, dy.rows * w.rows, progress, [&](Elements first, Elements count) {
     map(dx).middleCols(first, count).noalias() = map(dy) * map(w).middleCols(first, count);
   });
@@ -63,7 +69,7 @@ bool multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Prog
 
 template <class T>
 bool multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, Accumulate accumulate, Progress& progress) {
-  if (x.rows < kFewSamples) return false;
+  if (is_small<T>(dw, x.rows)) return false;
   for_each_panel(dw.rows, x.rows * dw.columns, progress, [&](Elements first, Elements count) {
     auto panel = map(dw).middleRows(first, count);
     if (accumulate == Accumulate::overwrite) panel.setZero();

@@ -4,7 +4,7 @@
 // stack. They are made of the tile of kernel.hpp: an element is the sum, in order, of what is added to, and of blocks
 // of at most 192 multiply-adds over the inner dimension, in order. So its bits depend on the inner dimension and on
 // whether the CPU has FMA, and not on the other dimensions, on its place, on alignment or on caches. With ANNULET_BLAS
-// products of many samples go to the system's BLAS instead (blas.hpp), whose bits are its own matter.
+// large products go to the system's BLAS instead (blas.hpp), whose bits are its own matter.
 #include "annulet/nn/model.hpp"
 #include "nn/matrix.hpp"
 
