@@ -5,7 +5,9 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build openmpi-bin libopenmpi-dev libeigen3-dev libgtest-dev libgmock-dev libcli11-dev
           libfmt-dev nlohmann-json3-dev zlib1g-dev)
-datasets=(dataset-fashion-mnist jargon-text)  # what configs/ trains on
+# What configs/ trains on: the file, and the package that has it.
+datasets=(/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz=dataset-fashion-mnist
+          /usr/share/doc/jargon-text/jargon.txt.gz=jargon-text)
 
 installed() { [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
@@ -36,8 +38,14 @@ EOF
 
 if [ ${#missing[@]} -gt 0 ] && found_by_cmake; then missing=(); fi
 data_only=$([ ${#missing[@]} -eq 0 ] && echo yes || echo no)
-for package in "${datasets[@]}"; do installed "$package" || missing+=("$package"); done
+for dataset in "${datasets[@]}"; do [ -e "${dataset%%=*}" ] || missing+=("${dataset#*=}"); done
 [ ${#missing[@]} -gt 0 ] || exit 0
+
+# Data are needed by the configurations that train on them, not by the build.
+go_without_data() {
+  echo "setup: data sets were not found (Debian packages ${missing[*]}); training on them will be refused." >&2
+  exit 0
+}
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -45,11 +53,7 @@ if [ "$(id -u)" -ne 0 ]; then
   if [ -t 0 ]; then as_root=(sudo); else as_root=(sudo -n); fi
 fi
 if ! command -v apt-get >/dev/null || ! ${as_root[@]+"${as_root[@]}"} true 2>/dev/null; then
-  # Data are needed by the configurations that train on them, not by the build.
-  if [ "$data_only" = yes ]; then
-    echo "setup: data sets were not found (Debian packages ${missing[*]}); training on them will be refused." >&2
-    exit 0
-  fi
+  if [ "$data_only" = yes ]; then go_without_data; fi
   echo "setup: missing: ${missing[*]} (installing needs apt-get and root or sudo). Ask for these packages," \
        "or load modules or a Spack environment in which CMake finds MPI, Eigen3, fmt, nlohmann_json, ZLIB, CLI11, GTest." >&2
   exit 1
@@ -64,6 +68,7 @@ echo "== installing ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f -- "$log"' EXIT
 if ! { apt update && apt install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+  if [ "$data_only" = yes ]; then go_without_data; fi
   cat -- "$log" >&2
   echo "setup: apt-get could not install: ${missing[*]} (its messages are above)." >&2
   exit 1

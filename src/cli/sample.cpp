@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "annulet/base/error.hpp"
 #include "annulet/train/continuation.hpp"
@@ -16,14 +17,15 @@ namespace {
 
 struct SampleOptions {
   std::string run;
-  std::string prompt = "\n";
+  std::optional<std::string> prompt;
   Elements bytes = 500;
   train::ContinuationOptions continuation{.temperature = 0.8};
 };
 
 void add_options(CLI::App& app, SampleOptions& o) {
   app.add_option("--run", o.run, "the folder of a run of annulet train (its --out)")->required();
-  app.add_option("--prompt", o.prompt, "what the text begins with; a line end unless given");
+  app.add_option("--prompt", o.prompt,
+                 "what the text begins with; unless given, a line end (or the first byte of the vocabulary)");
   app.add_option("--bytes", o.bytes, "how many bytes to add")->capture_default_str()->check(CLI::NonNegativeNumber);
   app.add_option("--temperature", o.continuation.temperature, "below 1 more likely text, above 1 bolder; 0: no chance")
       ->capture_default_str();
@@ -33,6 +35,10 @@ void add_options(CLI::App& app, SampleOptions& o) {
 }
 
 train::Config read_config(const std::filesystem::path& file) {
+  if (!std::filesystem::is_regular_file(file)) {
+    throw InputError({fmt::format("{} is not there", file.string()), "a run of annulet train leaves one in its folder",
+                      "Name the --out of such a run"});
+  }
   train::Config config;
   CLI::App app("", "annulet train");
   add_config_options(app, config);
@@ -44,12 +50,24 @@ train::Config read_config(const std::filesystem::path& file) {
 }
 
 data::Vocabulary read_vocabulary(const std::filesystem::path& weights) {
+  if (!std::filesystem::is_regular_file(weights)) {
+    throw InputError({fmt::format("{} is not there", weights.string()), "a run writes its weights at its end",
+                      "Name the folder of a run that has ended"});
+  }
   if (const auto vocabulary = train::load_vocabulary(weights)) return *vocabulary;
   throw InputError({fmt::format("{} has no vocabulary", weights.string()), "its tokens stand for no bytes",
                     "Train on data.kind = text"});
 }
 
-// Written as it comes: the first process only.
+std::string prompt_of(const SampleOptions& options, const data::Vocabulary& vocabulary) {
+  if (options.prompt) return *options.prompt;
+  for (Elements token = 0; token < vocabulary.size(); ++token) {
+    if (vocabulary.byte(token) == '\n') return "\n";
+  }
+  return std::string(1, static_cast<char>(vocabulary.byte(0)));
+}
+
+// Written as it comes.
 template <class T>
 void speak(const SampleOptions& options, const train::Config& config) {
   const std::filesystem::path weights_file = std::filesystem::path(options.run) / "weights.safetensors";
@@ -57,12 +75,13 @@ void speak(const SampleOptions& options, const train::Config& config) {
   const auto model = train::make_model<T>(config, vocabulary.size(), 1);
   std::vector<T> weights(static_cast<std::size_t>(model->layout().size()));
   train::load_weights<T>(weights_file, model->layout(), weights);
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(options.prompt.data());
-  const auto tokens = vocabulary.encode({bytes, options.prompt.size()}, "the prompt");
+  const std::string prompt = prompt_of(options, vocabulary);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(prompt.data());
+  const auto tokens = vocabulary.encode({bytes, prompt.size()}, "the prompt");
   train::ContinuationOptions how = options.continuation;
-  how.context = config.context;
+  how.context = config.context, how.vocabulary = vocabulary.size();
   train::Continuation<T> text(*model, weights, how, {tokens.begin(), tokens.end()});
-  print_once(options.prompt);
+  print_once(prompt);
   for (Elements i = 0; i < options.bytes; ++i) {
     print_once(std::string(1, static_cast<char>(vocabulary.byte(text.next()))));
   }

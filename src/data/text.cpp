@@ -53,15 +53,12 @@ Vocabulary Vocabulary::of(std::span<const std::uint8_t> text) {
 Vocabulary Vocabulary::parse(const std::string& text) {
   std::vector<std::uint8_t> bytes;
   std::istringstream numbers(text);
-  bool good = true;
-  for (int byte = 0; good && numbers >> byte;) {
-    good = byte < kBytes && byte > (bytes.empty() ? -1 : bytes.back());
-    bytes.push_back(static_cast<std::uint8_t>(byte));
-  }
-  if (!good || bytes.empty() || !numbers.eof()) {
+  for (int byte = 0; numbers >> byte;) bytes.push_back(static_cast<std::uint8_t>(byte));
+  Vocabulary vocabulary = of(bytes);
+  if (bytes.empty() || vocabulary.to_text() != text) {
     throw InputError({fmt::format("'{}' is not a vocabulary", text), "it is a list of ascending bytes, as '10 32 33'"});
   }
-  return Vocabulary(std::move(bytes));
+  return vocabulary;
 }
 
 std::string Vocabulary::to_text() const { return fmt::format("{}", fmt::join(bytes_, " ")); }
@@ -87,8 +84,11 @@ Windows::Windows(std::vector<std::uint16_t> tokens, const Options& options, cons
   }
   const Elements least = options.order == Order::random ? options.context + 1 : 2;
   if (std::ssize(tokens_) >= least) return;
-  throw InputError({fmt::format("{} has {} tokens, at least {} are needed", origin, tokens_.size(), least),
-                    "a window of the context, and the token that follows", "Give more text, or a smaller context"});
+  const bool random = options.order == Order::random;
+  throw InputError(
+      {fmt::format("{} has {} tokens, at least {} are needed", origin, tokens_.size(), least),
+       random ? "a window of the context, and the token that follows" : "a token, and the one that follows",
+       random ? "Give more text, or a smaller context" : "Keep a larger part of the text for evaluation"});
 }
 
 // A window needs the token after its last one as a label.

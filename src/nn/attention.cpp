@@ -32,12 +32,18 @@ Rows<Pointer> part(Rows<Pointer> rows, Elements row) {
   return {rows.data + row * rows.row, rows.row};
 }
 
-// C = start + A B for all columns of B, rows [first, first + depth) of it; A has at most kTileRows rows.
+// Rows of B: the inner dimension of a product.
+struct Depth {
+  Elements first, count;
+};
+
+// C = start + A B for those rows and all columns of B; A has at most kTileRows rows.
 template <class T>
-void multiply(Elements rows, Factor<T> a, const Panels<T>& b, Shape part_of_b, Rows<const T> start, Rows<T> c) {
+void multiply(Elements rows, Factor<T> a, const Panels<T>& b, Depth depth, const Sum<T>& sum) {
+  const auto& [start, c] = sum;
   for (Elements j = 0; j < b.columns(); j += kTileColumns<T>) {
     const Elements columns = std::min(kTileColumns<T>, b.columns() - j);
-    multiply_tile<T>({rows, part_of_b.depth, columns}, a, b.at(part_of_b.rows, j / kTileColumns<T>),
+    multiply_tile<T>({rows, depth.count, columns}, a, b.at(depth.first, j / kTileColumns<T>),
                      {{start.data ? start.data + j : nullptr, start.row}, {c.data + j, c.row}});
   }
 }
@@ -82,7 +88,7 @@ Attention<T>::Attention(const AttentionOptions& options, Elements capacity, Atte
       depth_(options.width / options.heads),
       scale_(static_cast<T>(1 / std::sqrt(static_cast<double>(depth_)))),
       scratch_(scratch),
-      log_sums_(static_cast<std::size_t>(capacity * options.heads)) {}
+      softmax_(static_cast<std::size_t>(capacity * options.heads)) {}
 
 template <class T>
 typename Attention<T>::Head Attention<T>::head(Elements sequence, Elements h, Elements time, Matrix<const T> x) {
@@ -91,7 +97,7 @@ typename Attention<T>::Head Attention<T>::head(Elements sequence, Elements h, El
   head.q = {first, x.columns};
   head.k = {first + options_.width, x.columns};
   head.v = {first + 2 * options_.width, x.columns};
-  head.log_sums = &log_sums_[static_cast<std::size_t>((sequence * options_.heads + h) * time)];
+  head.softmax = &softmax_[static_cast<std::size_t>((sequence * options_.heads + h) * time)];
   head.time = time;
   return head;
 }
@@ -104,8 +110,8 @@ void Attention<T>::forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) 
       Head one = head(b, h, pass.time, x);
       one.out = {y.row(b * pass.time) + h * depth_, y.columns};
       forward(one);
+      pass.progress.pulse();
     }
-    pass.progress.pulse();
   }
 }
 
@@ -122,13 +128,13 @@ void Attention<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const
       one.dk = {one.dq.data + options_.width, dx.columns};
       one.dv = {one.dk.data + options_.width, dx.columns};
       backward(one);
+      pass.progress.pulse();
     }
-    pass.progress.pulse();
   }
 }
 
-// to [tile.rows, tile.columns] = rows times the first columns of the panels, without the scale; whole packets, so that
-// what stands right of the last key is written too (zeros).
+// to [tile.rows, tile.columns] = rows times the first columns of the panels, without the scale; in whole packets, so
+// that something is written right of the last column too, which nobody reads.
 template <class T>
 void Attention<T>::scores(const Rows<const T>& rows, Shape tile, const Panels<T>& keys, T* to) const {
   for (Elements j = 0; j < tile.columns; j += kTileColumns<T>) {
@@ -147,7 +153,6 @@ void Attention<T>::forward(const Head& head) {
   for (Elements i = 0; i < head.time; i += kTileRows) {
     const Elements rows = std::min<Elements>(kTileRows, head.time - i), keys = i + rows;
     scores(part<T>(head.q, i), {rows, depth_, keys}, scratch_.keys_transposed, strip);
-    std::array<T, kTileRows> inverse_sums{};
     for (Elements r = 0; r < rows; ++r) {
       T* row = strip + r * scratch_.strip_row;
       const Elements n = i + r + 1;  // keys that this query sees
@@ -155,16 +160,15 @@ void Attention<T>::forward(const Head& head) {
       const P scale = splat<T>(scale_), shift = splat<T>(most);
       transform(
           n, row, [&](P s) { return exponential<T>(psub(pmul(s, scale), shift)); }, row);
-      std::fill(row + n, row + keys, T(0));
+      std::fill(row + n, row + keys, T(0));  // keys of this tile that come after the query
       const T sum = sum_of<T>(
           n, [](P p) { return p; }, row);
-      inverse_sums[static_cast<std::size_t>(r)] = 1 / sum;
-      head.log_sums[i + r] = most + std::log(sum);
+      head.softmax[i + r] = {most, 1 / sum};
     }
     const Rows<T> out = part<T>(head.out, i);
-    multiply<T>(rows, {strip, scratch_.strip_row, 1}, scratch_.values, {0, keys, 0}, {nullptr, 0}, out);
+    multiply<T>(rows, {strip, scratch_.strip_row, 1}, scratch_.values, {0, keys}, {{nullptr, 0}, out});
     for (Elements r = 0; r < rows; ++r) {
-      const P factor = splat<T>(inverse_sums[static_cast<std::size_t>(r)]);
+      const P factor = splat<T>(head.softmax[i + r].inverse_sum);
       transform(
           depth_, out.data + r * out.row, [&](P o) { return pmul(o, factor); }, out.data + r * out.row);
     }
@@ -199,9 +203,10 @@ void Attention<T>::recompute_strip(const Head& head, Elements first, Elements en
       T* p_row = p + r * scratch_.strip_row;
       T* ds_row = ds + r * scratch_.strip_row;
       const Elements n = i + r + 1;
-      const P scale = splat<T>(scale_), shift = splat<T>(head.log_sums[i + r]);
+      const auto [most, inverse_sum] = head.softmax[i + r];
+      const P scale = splat<T>(scale_), shift = splat<T>(most), factor = splat<T>(inverse_sum);
       transform(
-          n, p_row, [&](P s) { return exponential<T>(psub(pmul(s, scale), shift)); }, p_row);
+          n, p_row, [&](P s) { return pmul(factor, exponential<T>(psub(pmul(s, scale), shift))); }, p_row);
       const T dot = sum_of<T>(
           depth_, [](P o, P d) { return pmul(o, d); }, head.y.data + (i + r) * head.y.row,
           head.dy.data + (i + r) * head.dy.row);
@@ -211,7 +216,7 @@ void Attention<T>::recompute_strip(const Head& head, Elements first, Elements en
       std::fill(p_row + n, p_row + keys, T(0));
       std::fill(ds_row + n, ds_row + keys, T(0));
     }
-    multiply<T>(rows, {ds, scratch_.strip_row, 1}, scratch_.keys, {0, keys, 0}, {nullptr, 0}, part<T>(head.dq, i));
+    multiply<T>(rows, {ds, scratch_.strip_row, 1}, scratch_.keys, {0, keys}, {{nullptr, 0}, part<T>(head.dq, i)});
   }
 }
 
@@ -222,10 +227,10 @@ void Attention<T>::add_strip(const Head& head, Elements first, Elements end) con
     const Elements rows = std::min<Elements>(kTileRows, end - j);
     const Elements from = std::max(first, j);  // earlier queries do not see these keys
     const Elements offset = (from - first) * scratch_.strip_row + j;
-    const Shape queries{from - first, end - from, 0};
+    const Depth queries{from - first, end - from};
     const auto add = [&](const AlignedVector<T>& factors, const Panels<T>& b, Rows<T> c) {
       const Rows<const T> start{j < first ? c.data : nullptr, c.row};
-      multiply<T>(rows, {factors.data() + offset, 1, scratch_.strip_row}, b, queries, start, c);
+      multiply<T>(rows, {factors.data() + offset, 1, scratch_.strip_row}, b, queries, {start, c});
     };
     add(scratch_.probabilities, scratch_.strip_gradients, part<T>(head.dv, j));
     add(scratch_.score_gradients, scratch_.strip_queries, part<T>(head.dk, j));

@@ -3,8 +3,9 @@
 // H heads of d = C / H columns each; y [B * T, C]. For each sequence and head
 //   S = Q K^T / sqrt(d),  P = softmax over the keys up to the query's own position,  O = P V
 // No [T, T] matrix is kept: forward works on the few rows of a register tile, whose scores stay in the first-level
-// cache, and keeps one number per row and head, log(sum exp S); backward computes scores again from it, in strips that
-// stay in the second-level cache (FlashAttention, Dao et al., arXiv:2205.14135). Products stop at the diagonal.
+// cache, and keeps two numbers per row and head, the largest score and 1 / sum; backward computes the same P again from
+// them, in strips that stay in the second-level cache (FlashAttention, Dao et al., arXiv:2205.14135). Products stop at
+// the diagonal.
 #include "annulet/base/aligned.hpp"
 #include "nn/kernel.hpp"
 #include "nn/layer.hpp"
@@ -62,11 +63,16 @@ class Attention final : public Layer<T> {
   void backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx) override;
 
  private:
+  // What makes P of a row of scores: exp(S - most) * inverse_sum.
+  struct Softmax {
+    T most, inverse_sum;
+  };
+
   // One head of one sequence: views into x, y and their gradients, all [T, d].
   struct Head {
     Rows<const T> q, k, v, y, dy;
     Rows<T> out, dq, dk, dv;
-    T* log_sums;  // [T]
+    Softmax* softmax;  // [T]
     Elements time;
   };
 
@@ -81,7 +87,7 @@ class Attention final : public Layer<T> {
   Elements depth_;  // d
   T scale_;         // 1 / sqrt(d)
   AttentionScratch<T>& scratch_;
-  AlignedVector<T> log_sums_;  // [B, H, T], of the last forward pass
+  AlignedVector<Softmax> softmax_;  // [B, H, T], of the last forward pass
 };
 
 }  // namespace annulet::nn

@@ -1,7 +1,7 @@
 #pragma once
 // LayerNorm (Ba, Kiros & Hinton, arXiv:1607.06450) over the columns of each row:
 //   y = (x - mean) / sqrt(variance + 1e-5) * weight + bias, variance by the population formula (PyTorch's)
-// Two passes over a row, both in the first-level cache; the mean and 1 / sqrt(...) of each row are kept for backward.
+// Three passes over a row, in the first-level cache; the mean and 1 / sqrt(...) of each row are kept for backward.
 #include <string>
 
 #include "annulet/base/aligned.hpp"

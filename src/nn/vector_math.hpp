@@ -42,8 +42,11 @@ Packet<T> exponential(Packet<T> x) {
 
 template <class T>
 Packet<T> hyperbolic_tangent(Packet<T> x) {
-  if constexpr (sizeof(T) == sizeof(float)) return detail::keep_nan<T>(x, Eigen::internal::ptanh(x));
-  return detail::lane_by_lane<T>(x, [](T v) { return std::tanh(v); });
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return detail::keep_nan<T>(x, Eigen::internal::ptanh(x));
+  } else {
+    return detail::lane_by_lane<T>(x, [](T v) { return std::tanh(v); });
+  }
 }
 
 // In float by a rational approximation; in double by the C library.

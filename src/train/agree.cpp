@@ -12,7 +12,9 @@ void agree_on(const comm::Communicator& communicator, const std::function<void()
   try {
     work();
   } catch (const std::bad_alloc&) {
-    failure = "there is not enough memory for this model and these data. Look at model.widths, batch and data.samples.";
+    failure =
+        "there is not enough memory for this model and these data. Look at the sizes of the model, batch and "
+        "data.samples.";
   } catch (const std::exception& error) {
     failure = error.what();
     if (failure.empty()) failure = "failed without saying why";

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include "annulet/base/error.hpp"
 #include "annulet/comm/emulated.hpp"
@@ -115,6 +116,28 @@ parallel::SyncOptions sync_options(const Config& config) {
   return {config.bucket, config.first_bucket, config.segment, config.slots > 0 ? config.slots : slots_for(config)};
 }
 
+namespace {
+
+// Options whose meaning begins with the kind that they belong to, "gpt: blocks", would be ignored with another kind.
+void refuse_options_of_other_kinds(const Config& config) {
+  std::map<std::string, std::string> defaults;
+  const Config untouched;
+  for_each_option(untouched,
+                  [&](const std::string& name, const auto& value, const char*) { defaults[name] = toml_value(value); });
+  for_each_option(config, [&](const std::string& name, const auto& value, std::string_view meaning) {
+    const std::string_view owner = meaning.substr(0, meaning.find(':'));
+    const bool of_model = owner == "mlp" || owner == "gpt";
+    const bool of_data = owner == "idx" || owner == "text" || owner == "synthetic";
+    const std::string& kind = of_model ? config.model : config.data;
+    if ((!of_model && !of_data) || owner == kind || toml_value(value) == defaults[name]) return;
+    throw InputError({fmt::format("{} = {} belongs to {}.kind = {}, which is {}", name, toml_value(value),
+                                  of_model ? "model" : "data", owner, kind),
+                      "it would be ignored", fmt::format("Leave it out, or choose {}", owner)});
+  });
+}
+
+}  // namespace
+
 void validate(const Config& config) {
   static constexpr std::array<Choice<int>, 2> models{{{"mlp", 0}, {"gpt", 0}}};
   static constexpr std::array<Choice<int>, 3> data{{{"idx", 0}, {"text", 0}, {"synthetic", 0}}};
@@ -131,6 +154,7 @@ void validate(const Config& config) {
     throw InputError({fmt::format("model.kind = {} does not read data.kind = {}", config.model, config.data),
                       "a gpt reads tokens, an mlp features", "Use text with gpt, idx with mlp, or synthetic"});
   }
+  refuse_options_of_other_kinds(config);
   optimizer_options(config);
   schedule(config, 1);
   parse_injection(config.inject);

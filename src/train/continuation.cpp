@@ -20,6 +20,9 @@ void check(const ContinuationOptions& options, std::span<const std::int32_t> pro
     throw InputError({fmt::format("a temperature of {} is out of range", options.temperature),
                       "logits are divided by it", "Choose 0 (always the most probable) or more, such as 0.8"});
   }
+  if (options.context < 1) {
+    throw InputError({fmt::format("a context of {} tokens holds no text", options.context), "", "Give the model's"});
+  }
   if (options.top_k < 0) {
     throw InputError(
         {fmt::format("top-k = {} is out of range", options.top_k), "", "Choose 0 for all tokens, or more"});
@@ -65,7 +68,9 @@ std::int32_t Continuation<T>::next() {
   const nn::Batch<T> batch{.samples = 1, .features = {}, .tokens = tokens_};
   model_.forward(batch, weights_, nn::Mode::evaluate, quiet);
   const std::span<const T> all = model_.outputs();
-  const std::span<const T> logits = all.last(all.size() / tokens_.size());
+  const std::span<const T> row = all.last(all.size() / tokens_.size());
+  const auto known = options_.vocabulary > 0 ? static_cast<std::size_t>(options_.vocabulary) : row.size();
+  const std::span<const T> logits = row.first(std::min(known, row.size()));
   if (!std::all_of(logits.begin(), logits.end(), [](T v) { return std::isfinite(v); })) {
     throw RunError({"the model's outputs are not finite", "there is nothing to draw from", "Train it anew"});
   }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "annulet/base/error.hpp"
 #include "annulet/train/agree.hpp"
@@ -25,8 +26,6 @@ class Laps {
   Instant last_;
 };
 
-static_assert(data::kNoLabel == nn::kNoLabel, "models leave out what data do not label");
-
 constexpr Elements kEvaluationRows = 256;  // of outputs that a rank evaluates at once, at least
 
 // Samples of the largest step.
@@ -41,6 +40,7 @@ Elements parts(Elements n, Elements size) { return n / size + (n % size != 0 ? 1
 }
 
 void require_fitting_mlp(const Config& config, const data::SampleShape& shape, std::string_view name) {
+  if (shape.tokens > 0) refuse(name, "an mlp reads features, these are tokens", "Use model.kind = gpt");
   if (shape.features != config.widths.front()) {
     refuse(name,
            fmt::format("samples have {} features, model.widths begins with {}", shape.features, config.widths.front()),
@@ -62,17 +62,23 @@ void require_fitting_mlp(const Config& config, const data::SampleShape& shape, s
   }
 }
 
-void require_fitting(const Config& config, const data::Source& source, std::string_view name) {
+void require_fitting(const Config& config, const data::Source& source, Elements vocabulary, std::string_view name) {
   const data::SampleShape shape = source.shape();
   if (config.model == "mlp") return require_fitting_mlp(config, shape, name);
   if (shape.tokens != config.context) {
     refuse(name, fmt::format("windows have {} tokens, model.context is {}", shape.tokens, config.context),
            "Use windows of the model's context");
   }
-  if (config.vocabulary > 0 && shape.classes > config.vocabulary) {
-    refuse(name, fmt::format("there are {} tokens, model.vocabulary is {}", shape.classes, config.vocabulary),
-           fmt::format("Set model.vocabulary to {}, or to 0", shape.classes));
+  if (shape.classes > vocabulary) {
+    refuse(name, fmt::format("there are {} tokens, model.vocabulary is {}", shape.classes, vocabulary),
+           fmt::format("Set model.vocabulary to {}", shape.classes));
   }
+}
+
+// Gradients are divided by the number of targets before anybody counts them.
+void require_whole_samples(const data::Source& train) {
+  if (train.targets() == train.samples() * std::max<Elements>(1, train.shape().tokens)) return;
+  refuse("training", "some windows have tokens without a label", "Train on windows that start at random");
 }
 
 }  // namespace
@@ -114,9 +120,11 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
     throw InputError(
         {fmt::format("inject = {} names no rank", config.inject), fmt::format("there are {}", engine.world())});
   }
-  require_fitting(config, train, "training");
+  const Elements vocabulary = config.vocabulary > 0 ? config.vocabulary : shape_.classes;
+  require_fitting(config, train, vocabulary, "training");
+  require_whole_samples(train);
   if (test != nullptr) {
-    require_fitting(config, *test, "test");
+    require_fitting(config, *test, vocabulary, "test");
     const Elements rows_of_a_sample = std::max<Elements>(1, shape_.tokens);
     const Elements evaluated = std::max<Elements>(1, kEvaluationRows / rows_of_a_sample);
     capacity_ = std::max(capacity_, std::min(evaluated, parts(test->samples(), engine.world())));
@@ -193,8 +201,8 @@ nn::Batch<T> Trainer<T>::gather(const data::Source& source, const data::Slice& s
 template <class T>
 nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, bool spoil, StepSeconds& seconds) {
   const Elements targets = slice.global * std::max<Elements>(1, shape_.tokens);
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const double scale = spoil ? nan : 1.0 / static_cast<double>(targets);
+  const double scale = 1.0 / static_cast<double>(targets);
+  const std::vector<T> spoilt = spoil ? spoil_weights() : std::vector<T>{};
   nn::Progress quiet;
   nn::LossSums total;
   sync_->begin_step();
@@ -210,8 +218,28 @@ nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, bool spoil, 
                      last ? static_cast<nn::Progress&>(*sync_) : quiet);
     laps.end(seconds.backward);
   }
-  if (spoil) total.loss = nan;
+  if (spoil) restore_weights(spoilt);
   return total;
+}
+
+// For tests: a NaN in every tensor of this rank, for one step. Gives what was there.
+template <class T>
+std::vector<T> Trainer<T>::spoil_weights() {
+  std::vector<T> before;
+  for (const nn::Tensor& tensor : layout().tensors()) {
+    if (tensor.count == 0) continue;
+    before.push_back(
+        std::exchange(weights_[static_cast<std::size_t>(tensor.first)], std::numeric_limits<T>::quiet_NaN()));
+  }
+  return before;
+}
+
+template <class T>
+void Trainer<T>::restore_weights(const std::vector<T>& before) {
+  auto value = before.begin();
+  for (const nn::Tensor& tensor : layout().tensors()) {
+    if (tensor.count > 0) weights_[static_cast<std::size_t>(tensor.first)] = *value++;
+  }
 }
 
 template <class T>
@@ -277,7 +305,7 @@ Evaluation Trainer<T>::evaluate() {
   require_finite(all);
   traffic_ = engine_.traffic();
   ANNULET_EXPECTS(all.targets == static_cast<double>(test_->targets()), "evaluation counts each target once");
-  Evaluation evaluation{all.mean_loss(), std::nullopt, test_->targets()};
+  Evaluation evaluation{all.mean_loss(), std::nullopt, test_->samples(), test_->targets()};
   if (shape_.labels > 0) evaluation.accuracy = all.correct / all.targets;
   return evaluation;
 }

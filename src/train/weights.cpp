@@ -59,7 +59,9 @@ std::optional<data::Vocabulary> load_vocabulary(const std::filesystem::path& fil
   try {
     return data::Vocabulary::parse(found->second);
   } catch (const InputError& error) {
-    throw InputError({fmt::format("{}: {}", file.string(), error.what())});
+    std::string what = fmt::format("{}: {}", file.string(), error.what());
+    what.pop_back();  // the message ends in a full stop of its own
+    throw InputError({what});
   }
 }
 

@@ -55,9 +55,11 @@ expect_failure "batch = 0 is out of range" launch 2 "$annulet" train --config ru
 expect_failure "'4 bananas' is not a size" "$annulet" train --config run.toml --bucket "4 bananas"
 expect_failure "the world has 2 ranks, expected 3" launch 2 "$annulet" train --config run.toml --expect-ranks 3
 expect_failure "the launcher started 5 processes but the world size is 1" env OMPI_COMM_WORLD_SIZE=5 "$annulet" train --config run.toml
-expect_failure "data.images or data.labels is missing" launch 2 "$annulet" train --config run.toml --data.kind idx
+expect_failure "data.images or data.labels is missing" launch 2 "$annulet" train --steps 1
+expect_failure "data.samples = 64 belongs to data.kind = synthetic, which is idx" "$annulet" train --config run.toml --data.kind idx
+expect_failure "model.width = 30 belongs to model.kind = gpt, which is mlp" "$annulet" train --config run.toml --model.width 30
 printf 'garbage' >images.idx
-expect_failure "images.idx" launch 2 "$annulet" train --config run.toml --data.kind idx --data.images images.idx --data.labels images.idx
+expect_failure "images.idx" launch 2 "$annulet" train --data.images images.idx --data.labels images.idx
 expect_failure "is not a command" "$annulet" tarin
 
 # A machine file replaces the calibration.
@@ -95,7 +97,7 @@ kind = "adamw"
 lr = 0.01
 EOT
 expect_success launch 2 "$annulet" train --config gpt.toml --out spoken
-[ "$(value spoken samples)" -gt 600 ] || fail "not every token of the validation part was foretold"
+[ "$(value spoken targets)" -gt 600 ] || fail "not every token of the validation part was foretold"
 mv text.txt gone.txt
 expect_success "$annulet" sample --run spoken --prompt "the ring" --bytes 40 --seed 3
 cp log first
@@ -105,5 +107,6 @@ expect_success "$annulet" sample --run spoken --prompt "the ring" --bytes 40 --s
 same first log
 expect_failure "'X' at place 0 is not in the vocabulary" "$annulet" sample --run spoken --prompt X
 expect_failure "speaks no language" "$annulet" sample --run two
-expect_failure "missing/config.toml was not readable" "$annulet" sample --run missing
+expect_failure "missing/config.toml is not there" "$annulet" sample --run missing
+expect_success "$annulet" sample --run spoken --bytes 3
 expect_failure "data.text is missing" "$annulet" train --model.kind gpt --data.kind text

@@ -45,7 +45,8 @@ TEST(Vocabulary, IsTheBytesThatOccur) {
 
 TEST(Vocabulary, ComesBackFromItsText) {
   EXPECT_EQ(Vocabulary::parse("10 97 255").to_text(), "10 97 255");
-  for (const char* bad : {"", "10 9", "256", "-1", "10 x"}) EXPECT_THROW(Vocabulary::parse(bad), InputError) << bad;
+  for (const char* bad : {"", "10 9", "256", "-1", "10 x", "10 32 -", "10 32 99999999999", "10 10"})
+    EXPECT_THROW(Vocabulary::parse(bad), InputError) << bad;
 }
 
 TEST(Windows, OfTrainingStartAnywhereByTheNumberOfTheDrawAlone) {

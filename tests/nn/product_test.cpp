@@ -19,13 +19,14 @@ struct Products {
   Elements samples, in, out;
   std::vector<T> x = noise<T>(samples * in, 1), w = noise<T>(out * in, 2), bias = noise<T>(out, 3);
   std::vector<T> dy = noise<T>(samples * out, 4);
+  bool has_bias = true;
   std::vector<T> y = std::vector<T>(dy.size(), T(NAN)), dx = std::vector<T>(x.size(), T(NAN));
   std::vector<T> dw = std::vector<T>(w.size(), T(NAN));
 
   void run(Accumulate accumulate) {
     Progress quiet;
     const Matrix<const T> x_view(x.data(), samples, in), w_view(w.data(), out, in), dy_view(dy.data(), samples, out);
-    multiply_forward(x_view, w_view, bias.data(), {y.data(), samples, out}, quiet);
+    multiply_forward(x_view, w_view, has_bias ? bias.data() : nullptr, {y.data(), samples, out}, quiet);
     multiply_backward(dy_view, w_view, {dx.data(), samples, in}, quiet);
     multiply_outer(dy_view, x_view, {dw.data(), out, in}, accumulate, quiet);
   }
@@ -48,6 +49,7 @@ template <class T>
 void expect_products(Elements samples, Elements in, Elements out, Accumulate accumulate, Elements places) {
   SCOPED_TRACE(testing::Message() << samples << " x " << in << " x " << out);
   Products<T> p{samples, in, out};
+  p.has_bias = accumulate == Accumulate::overwrite;
   if (accumulate == Accumulate::add) p.dw = noise<T>(out * in, 5);
   const std::vector<T> before = p.dw;
   p.run(accumulate);
@@ -55,7 +57,7 @@ void expect_products(Elements samples, Elements in, Elements out, Accumulate acc
   for (Elements k = 0; k < places; ++k) {
     const Elements s = k * 37 % samples, i = k * 53 % in, o = k * 71 % out;
     const T start = accumulate == Accumulate::add ? at(before, o * in + i) : T(0);
-    expect_sum(at(p.y, s * out + o), at(p.bias, o), in,
+    expect_sum(at(p.y, s * out + o), p.has_bias ? at(p.bias, o) : T(0), in,
                [&](Elements j) { return product(at(p.x, s * in + j), at(p.w, o * in + j)); });
     expect_sum(at(p.dx, s * in + i), T(0), out,
                [&](Elements j) { return product(at(p.dy, s * out + j), at(p.w, j * in + i)); });
@@ -75,7 +77,8 @@ void expect_products_of_many_shapes() {
     const Accumulate accumulate = k % 2 ? Accumulate::add : Accumulate::overwrite;
     expect_products<T>(extent(3 * k), extent(3 * k + 1), extent(3 * k + 2), accumulate, 500);
   }
-  expect_products<T>(523, 515, 517, Accumulate::overwrite, 150);  // several blocks each way; large enough for a BLAS
+  expect_products<T>(513, 516, 514, Accumulate::add, 50);
+  expect_products<T>(523, 515, 517, Accumulate::overwrite, 100);  // several blocks each way; large enough for a BLAS
   expect_products<T>(3, 200, 1100, Accumulate::add, 300);
   expect_products<T>(700, 193, 65, Accumulate::add, 300);
 }

@@ -37,7 +37,8 @@ TEST(Config, RefusesWhatCannotBeAndNamesTheOption) {
   expect_refused([](Config& c) { c.bucket = Bytes(0); }, "bucket = 0");
   expect_refused([](Config& c) { c.lr = -1; }, "optimizer.lr = -1");
   expect_refused([](Config& c) { c.deviation = 0; }, "data.deviation = 0");
-  expect_refused([](Config& c) { c.heads = 7; }, "model.heads = 7");
+  expect_refused([](Config& c) { c.heads = 7; }, "model.heads = 7 belongs to model.kind = gpt, which is mlp");
+  expect_refused([](Config& c) { c.model = "gpt", c.data = "text", c.heads = 7; }, "model.heads = 7 is out of range");
   expect_refused([](Config& c) { c.gelu = "sigmoid"; }, "erf, tanh");
   expect_refused([](Config& c) { c.model = "gpt"; }, "model.kind = gpt does not read data.kind = idx");
   expect_refused([](Config& c) { c.validation = 1; }, "data.validation = 1");

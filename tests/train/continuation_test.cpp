@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "annulet/base/error.hpp"
@@ -54,9 +55,34 @@ TEST(Continuation, IsAFunctionOfPromptAndSeedBeyondTheContextToo) {
   const auto refused = [&](const ContinuationOptions& options, std::vector<std::int32_t> prompt) {
     EXPECT_THROW(Continuation<float>(*model, weights, options, std::move(prompt)), InputError);
   };
+  refused({.context = 0}, {1});
   refused({}, {});
   refused({.temperature = -1}, {1});
   refused({.top_k = -1}, {1});
+}
+
+// The last token's logits, of the last four tokens: the most probable token of a forward pass over just those.
+TEST(Continuation, GoesOnFromTheLastTokensOfTheContext) {
+  const auto model = nn::make_gpt<float>({.vocabulary = 7, .context = 4, .layers = 1, .heads = 1, .width = 8}, 1);
+  std::vector<float> weights(static_cast<std::size_t>(model->layout().size()));
+  nn::initialize<float>(model->layout(), 3, weights);
+  for (float& weight : weights) weight *= 20;  // far from even
+  const auto most_probable = [&](std::vector<std::int32_t> window, std::size_t among) {
+    nn::Progress quiet;
+    model->forward({.samples = 1, .features = {}, .tokens = window}, weights, nn::Mode::evaluate, quiet);
+    const auto logits = model->outputs().last(7).first(among);
+    return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  };
+  for (const Elements vocabulary : {0, 3}) {
+    Continuation<float> text(*model, weights, {.context = 4, .vocabulary = vocabulary, .temperature = 0},
+                             {1, 2, 3, 0, 2, 6});
+    std::vector<std::int32_t> tokens{1, 2, 3, 0, 2, 6};
+    for (int i = 0; i < 8; ++i) {
+      const auto expected = most_probable({tokens.end() - 4, tokens.end()}, vocabulary == 0 ? 7 : 3);
+      ASSERT_EQ(text.next(), expected);
+      tokens.push_back(expected);
+    }
+  }
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST_F(SessionOverMpi, ZeroStepsEvaluateAndWriteTheInitialWeights) {
 }
 
 TEST_F(SessionOverMpi, RefusesBadInputOnAllRanksTogether) {
-  Config config = small();
+  Config config;
   config.data = "idx", config.images = "/nowhere/images", config.labels = "/nowhere/labels";
   Recorder recorder;
   EXPECT_THAT([&] { run(config, recorder); }, testing::ThrowsMessage<AgreedError>(testing::HasSubstr("/nowhere/")));

@@ -56,6 +56,15 @@ TEST(Trainer, AccumulatingMicroBatchesIsTheSameStep) {
   }
 }
 
+Config tiny_gpt() {
+  Config config;
+  config.model = "gpt", config.data = "synthetic", config.vocabulary = 11;
+  config.context = 6, config.layers = 2, config.heads = 2, config.width = 8, config.dropout = 0.1;
+  config.optimizer = "adamw", config.lr = 0.01, config.clip = 1, config.batch = 7;
+  config.first_bucket = config.bucket = Bytes(1000), config.segment = Bytes(256);
+  return config;
+}
+
 // 3 samples, 4 ranks, batch 2: the second step has one sample, and most ranks none.
 TEST(Trainer, CountsRaggedBatchesExactlyWithFewerSamplesThanRanks) {
   const data::Dataset data = data::make_synthetic({3, 5, 3, 0, 7});
@@ -101,6 +110,19 @@ TEST(Trainer, StopsOnAllRanksNamingTheRankAndStepOfANaN) {
   });
 }
 
+// Not injected: NaNs that are really in the weights reach the loss of a gpt, and the gradients.
+TEST(Trainer, StopsAGptWithANaNInItsWeights) {
+  const data::Windows text = data::make_synthetic_text(200, {.context = 6, .classes = 11, .seed = 3});
+  for (const char* name : {"wpe.weight", "h.1.attn.c_attn.weight", "ln_f.bias"}) {
+    collectives::run_ranks(2, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+      Engine engine(std::move(transport), {.deadline = Seconds(60)});
+      Trainer<float> trainer(tiny_gpt(), engine, text, nullptr);
+      if (rank == 1) trainer.weights()[static_cast<std::size_t>(trainer.layout().find(name)->first)] = NAN;
+      EXPECT_THAT([&] { trainer.step(); }, testing::ThrowsMessage<AgreedError>(HasSubstr("rank 1, step 0"))) << name;
+    });
+  }
+}
+
 TEST(Trainer, ClipsByTheNormOfTheSummedGradient) {
   Config config = golden::config();
   config.clip = golden::kFirstNorm / 2;
@@ -125,15 +147,6 @@ TEST(Trainer, ClipsByTheNormOfTheSummedGradient) {
   EXPECT_TRUE(std::abs(moved[3] - expected) <= 1e-12);
 }
 
-Config tiny_gpt() {
-  Config config;
-  config.model = "gpt", config.data = "synthetic", config.vocabulary = 11;
-  config.context = 6, config.layers = 2, config.heads = 2, config.width = 8, config.dropout = 0.1;
-  config.optimizer = "adamw", config.lr = 0.01, config.clip = 1, config.batch = 7;
-  config.first_bucket = config.bucket = Bytes(1000), config.segment = Bytes(256);
-  return config;
-}
-
 // A mean over tokens whatever rank they are on: 7 windows on 1, 2, 3 and 9 ranks, and evaluation with a ragged window.
 TEST(Trainer, GivesAGptTheSameLossesOnAnyNumberOfRanks) {
   const Config config = tiny_gpt();
@@ -150,7 +163,8 @@ TEST(Trainer, GivesAGptTheSameLossesOnAnyNumberOfRanks) {
       std::vector<double> mine;
       for (int step = 0; step < 6; ++step) mine.push_back(trainer.step().loss);
       const Evaluation evaluation = trainer.evaluate();
-      EXPECT_EQ(evaluation.samples, 39);
+      EXPECT_EQ(evaluation.samples, 7);
+      EXPECT_EQ(evaluation.targets, 39);
       mine.push_back(evaluation.loss);
       const std::lock_guard lock(mutex);
       if (rank == 0) losses[world] = mine;
@@ -170,6 +184,15 @@ TEST(Trainer, RefusesTextThatDoesNotFitTheModel) {
   };
   using testing::ThrowsMessage;
   EXPECT_THAT([&] { attempt(tiny_gpt()); }, ThrowsMessage<InputError>(HasSubstr("there are 12 tokens")));
+  const data::Windows ragged =
+      data::make_synthetic_text(200, {.context = 6, .order = data::Windows::Order::consecutive, .classes = 11});
+  EXPECT_THAT(
+      [&] {
+        comm::InProcessNetwork network(1);
+        Engine engine(network.connect(0), {});
+        Trainer<float> trainer(tiny_gpt(), engine, ragged, nullptr);
+      },
+      ThrowsMessage<InputError>(HasSubstr("tokens without a label")));
   Config config = tiny_gpt();
   config.context = 5;
   EXPECT_THAT([&] { attempt(config); }, ThrowsMessage<InputError>(HasSubstr("windows have 6 tokens")));

@@ -17,7 +17,7 @@ namespace annulet::data {
 struct Slice {
   std::span<const Elements> indices;
   Elements global = 0;           // samples of the whole step, over all ranks: what a mean divides by
-  std::uint64_t first_draw = 0;  // epoch * samples + place in the epoch: the stream of all draws, for dropout
+  std::uint64_t first_draw = 0;  // place in the stream of all draws, epoch after epoch, for dropout
 
   // Part k of `parts` near-equal ones, to accumulate over; `global` stays that of the step.
   Slice micro(Elements k, Elements parts) const;

@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <span>
 
+#include "annulet/base/labels.hpp"
 #include "annulet/data/sampler.hpp"
 
 namespace annulet::data {
-
-constexpr std::int32_t kNoLabel = -100;  // of a token that there is nothing to say about
 
 // How many of each a sample has.
 struct SampleShape {

@@ -6,12 +6,11 @@
 #include <span>
 #include <string>
 
+#include "annulet/base/labels.hpp"
 #include "annulet/base/units.hpp"
 #include "annulet/nn/layout.hpp"
 
 namespace annulet::nn {
-
-constexpr std::int32_t kNoLabel = -100;  // of a row whose output does not count (PyTorch's ignore_index)
 
 // Samples of one forward pass: features or, for a language model, sequences of tokens. Classification has `labels`,
 // regression has `values`; the others are empty.

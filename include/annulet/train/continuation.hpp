@@ -10,9 +10,10 @@
 namespace annulet::train {
 
 struct ContinuationOptions {
-  Elements context = 64;
-  double temperature = 1;  // 0: always the most probable token
-  Elements top_k = 0;      // only among so many most probable ones; 0: all
+  Elements context = 64;    // of the model
+  Elements vocabulary = 0;  // draw among the first so many tokens; 0: all
+  double temperature = 1;   // 0: always the most probable token
+  Elements top_k = 0;       // only among so many most probable ones; 0: all
   std::uint64_t seed = 1;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-// Failures on demand, to prove that a run ends as it should: `throw`, `nan` (in this rank's loss and gradients), `slow`
-// (50 ms more in every step from then on), `stop` (the process stops as by SIGSTOP), on one rank from one step.
+// Failures on demand, to prove that a run ends as it should: `throw`, `nan` (in this rank's weights, for one step),
+// `slow` (50 ms more in every step from then on), `stop` (the process stops as by SIGSTOP), on one rank from one step.
 #include <string_view>
 
 namespace annulet::train {
@@ -15,7 +15,7 @@ struct Injection {
 // Reads "nan:rank=1,step=3"; empty text is no injection. Throws InputError.
 Injection parse_injection(std::string_view text);
 
-// Called at the beginning of a step on every rank. True if this rank's loss and gradients are to be spoilt.
+// Called at the beginning of a step on every rank. True if this rank's weights are to be spoilt.
 bool inject(const Injection& injection, int rank, long step);
 
 }  // namespace annulet::train

@@ -32,9 +32,10 @@ struct StepRecord {
 };
 
 struct Evaluation {
-  double loss = 0;                 // mean over all test samples
+  double loss = 0;                 // mean over all targets of the test set
   std::optional<double> accuracy;  // classification
   Elements samples = 0;
+  Elements targets = 0;  // samples, or tokens of text
 };
 
 // One bucket of one sampled step on rank 0, times relative to the step's beginning.

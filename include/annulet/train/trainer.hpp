@@ -53,6 +53,8 @@ class Trainer {
   data::Slice next_slice();
   nn::Batch<T> gather(const data::Source& source, const data::Slice& slice);
   nn::LossSums forward_backward(const data::Slice& slice, bool spoil, StepSeconds& seconds);
+  std::vector<T> spoil_weights();
+  void restore_weights(const std::vector<T>& before);
   parallel::ControlRecord record_of(const nn::LossSums& sums) const;
   void require_finite(const parallel::ControlRecord& agreed) const;
   void update(double norm, double learning_rate);
