@@ -7,6 +7,8 @@ namespace annulet::cli {
 
 using Arguments = std::vector<std::string>;
 
+int bench(const Arguments& arguments);
+int calibrate(const Arguments& arguments);
 int train(const Arguments& arguments);
 int sample(const Arguments& arguments);
 

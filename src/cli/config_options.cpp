@@ -68,32 +68,44 @@ class Adder {
   }
 
   CLI::Option* add(const std::string& flag, Bytes& value, const char* meaning) const {
-    return add_parsed(flag, value, meaning, parse_bytes, fmt::format("{}B", value.value()), "BYTES");
+    return add_unit_option(app_, flag, value, parse_bytes, fmt::format("{}B", value.value()), meaning);
   }
 
   CLI::Option* add(const std::string& flag, Seconds& value, const char* meaning) const {
-    return add_parsed(flag, value, meaning, parse_seconds, fmt::format("{}s", value.count()), "TIME");
-  }
-
-  template <class Value>
-  CLI::Option* add_parsed(const std::string& flag, Value& value, const char* meaning, Value (*read)(std::string_view),
-                          const std::string& shown, const char* type) const {
-    const auto store = [&value, read, flag](const std::string& text) {
-      try {
-        value = read(text);
-      } catch (const InputError& error) {
-        std::string what = flag + ": " + error.what();
-        what.pop_back();  // the message ends in a full stop of its own
-        throw InputError({what});
-      }
-    };
-    return app_.add_option_function<std::string>(flag, store, meaning)->default_str(shown)->type_name(type);
+    return add_unit_option(app_, flag, value, parse_seconds, fmt::format("{}s", value.count()), meaning);
   }
 
   CLI::App& app_;
 };
 
+template <class Value>
+constexpr const char* kTypeName = "RATE";
+template <>
+constexpr const char* kTypeName<Bytes> = "BYTES";
+template <>
+constexpr const char* kTypeName<Seconds> = "TIME";
+
 }  // namespace
+
+template <class Value>
+CLI::Option* add_unit_option(CLI::App& app, const std::string& flag, Value& value, Value (*read)(std::string_view),
+                             const std::string& shown, const std::string& meaning) {
+  const auto store = [&value, read, flag](const std::string& text) {
+    try {
+      value = read(text);
+    } catch (const InputError& error) {
+      std::string what = flag + ": " + error.what();
+      what.pop_back();  // the message ends in a full stop of its own
+      throw InputError({what});
+    }
+  };
+  return app.add_option_function<std::string>(flag, store, meaning)->default_str(shown)->type_name(kTypeName<Value>);
+}
+
+template CLI::Option* add_unit_option(CLI::App&, const std::string&, Bytes&, Bytes (*)(std::string_view),
+                                      const std::string&, const std::string&);
+template CLI::Option* add_unit_option(CLI::App&, const std::string&, Seconds&, Seconds (*)(std::string_view),
+                                      const std::string&, const std::string&);
 
 void add_config_options(CLI::App& app, train::Config& config) {
   app.set_config("--config", "", "a TOML file with any of these options (sections for the part before the dot)");

@@ -10,6 +10,11 @@ namespace annulet::cli {
 // Adds --config and every option of `config`, which must outlive the app. The command line wins over the file.
 void add_config_options(CLI::App& app, train::Config& config);
 
+// An option that is read by one of the functions of base/units.hpp. `shown`: the default as the help has it.
+template <class Value>
+CLI::Option* add_unit_option(CLI::App& app, const std::string& flag, Value& value, Value (*read)(std::string_view),
+                             const std::string& shown, const std::string& meaning);
+
 // Parses, turning CLI11's errors into InputError; nothing if help was asked for and printed (to `help`).
 enum class Parsed { run, help };
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments, std::string& help);

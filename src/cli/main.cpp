@@ -18,8 +18,10 @@ struct Command {
   int (*run)(const Arguments&);
 };
 
-constexpr std::array kCommands{Command{"train", "train a model on all ranks of the MPI world", train},
-                               Command{"sample", "print text by a language model that was trained", sample}};
+constexpr std::array kCommands{
+    Command{"train", "train a model on all ranks of the MPI world", train},
+    Command{"sample", "print text by a language model that was trained", sample},
+    Command{"calibrate", "measure the links between the ranks and write a machine file", calibrate}};
 
 std::string usage() {
   std::string text =

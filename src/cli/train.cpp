@@ -11,6 +11,7 @@
 #include "annulet/train/session.hpp"
 #include "commands.hpp"
 #include "config_options.hpp"
+#include "on_all_ranks.hpp"
 
 namespace annulet::cli {
 namespace {
@@ -91,15 +92,10 @@ int train(const Arguments& arguments) {
   }
   const auto expected = options.expected_ranks > 0 ? std::optional(options.expected_ranks) : std::nullopt;
   const comm::Environment environment(expected);
-  try {
+  return on_all_ranks("train", environment, [&] {
     run(options, environment);
     return 0;
-  } catch (const train::AgreedError& error) {  // on every rank at the same point: leave in good order
-    if (environment.world().rank() == 0) fmt::print(stderr, "annulet train: {}\n", error.what());
-    return 1;
-  } catch (const std::exception& error) {  // on this rank only: the others may wait for it
-    comm::abort_job(1, fmt::format("annulet train: rank {}: {}", environment.world().rank(), error.what()));
-  }
+  });
 }
 
 }  // namespace annulet::cli

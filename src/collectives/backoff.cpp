@@ -20,6 +20,9 @@ struct Limits {
 constexpr Limits kPatient{50, 2000, microseconds(20), microseconds(100)};
 constexpr Limits kBackground{3, 0, microseconds(20), microseconds(250)};
 
+constexpr int kShare = 64;  // a patient nap is at most this part of the wait, so that it is never missed much
+constexpr microseconds kWakingUp{50};  // what a nap may end late: before a known event the core is only lent
+
 }  // namespace
 
 void Backoff::pause(Instant next_event) {
@@ -31,8 +34,17 @@ void Backoff::pause(Instant next_event) {
     sched_yield();
     return;
   }
-  const auto wish = std::min(limits.first_sleep * std::min(sleeps, 16), limits.longest_sleep);
-  std::this_thread::sleep_until(std::min(Clock::now() + wish, next_event));
+  const Instant now = Clock::now();
+  if (sleeps == 1) sharpen_timer(), asleep_since_ = now;
+  if (next_event - now <= kWakingUp) {
+    sched_yield();
+    return;
+  }
+  auto wish = limits.first_sleep * std::min(sleeps, 16);
+  if (kind_ == Kind::patient) {
+    wish = std::max(limits.first_sleep, std::chrono::duration_cast<microseconds>(now - asleep_since_) / kShare);
+  }
+  std::this_thread::sleep_until(std::min(now + std::min(wish, limits.longest_sleep), next_event - kWakingUp));
 }
 
 void sharpen_timer() { prctl(PR_SET_TIMERSLACK, 1UL); }

@@ -1,6 +1,7 @@
 #pragma once
 // How a thread that has nothing to do until a message arrives gives the core away: look again a few times, let others
-// run, then sleep for a little longer each time, but never past the next known event.
+// run, then sleep for a little longer each time, but never past the next known event: shortly before it, only others
+// that want the core get it.
 #include "annulet/base/units.hpp"
 
 namespace annulet::collectives {
@@ -17,6 +18,7 @@ class Backoff {
  private:
   Kind kind_;
   int misses_ = 0;
+  Instant asleep_since_{};
 };
 
 // Sleeps of this thread end on time, not up to 50 us late.

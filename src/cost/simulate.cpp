@@ -34,7 +34,8 @@ struct Event {
   enum class Kind { launch, left, arrived, combined } kind;
   int rank;
   std::size_t collective;
-  StepId step;  // of the sender for `left` and `arrived`
+  StepId step;              // of the sender for `left` and `arrived`
+  std::size_t message = 0;  // of its channel, for `arrived`
 
   friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
 };
@@ -72,10 +73,15 @@ class Simulation {
     bool busy = false;                // combining
     std::size_t launches = 0;
   };
-  // Messages between a pair of ranks within one collective: what has arrived, what has been posted.
+  // Messages from one rank to another within one collective: the k-th send meets the k-th receive. A small one may
+  // arrive before a large one that was sent earlier.
+  struct Message {
+    Elements count;
+    bool arrived = false;
+  };
   struct Channel {
-    std::deque<Elements> arrived;
-    std::deque<StepId> posted;
+    std::vector<Message> sent;
+    std::vector<StepId> posted;
   };
 
   void prepare(int r) {
@@ -136,20 +142,18 @@ class Simulation {
   void arrive(const Event& event) {
     const Step& step = ranks_[index(event.rank)].runs[event.collective].plan->steps[index(event.step)];
     Channel& channel = channels_[{event.collective, event.rank, step.peer}];
-    channel.arrived.push_back(step.count());
-    match(channel, event.collective, step.peer);
+    channel.sent[event.message].arrived = true;
+    match(channel, event.message, event.collective, step.peer);
     advance(step.peer);
   }
 
-  void match(Channel& channel, std::size_t collective, int receiver) {
-    while (!channel.arrived.empty() && !channel.posted.empty()) {
-      const StepId step = channel.posted.front();
-      ANNULET_EXPECTS(
-          ranks_[index(receiver)].runs[collective].plan->steps[index(step)].count() == channel.arrived.front(),
-          "the k-th send meets a receive of its size");
-      channel.posted.pop_front(), channel.arrived.pop_front();
-      finish(receiver, collective, step);
-    }
+  // Finishes the receive of message k, if it is posted and the message is there.
+  void match(const Channel& channel, std::size_t k, std::size_t collective, int receiver) {
+    if (k >= channel.posted.size() || k >= channel.sent.size() || !channel.sent[k].arrived) return;
+    const StepId step = channel.posted[k];
+    ANNULET_EXPECTS(ranks_[index(receiver)].runs[collective].plan->steps[index(step)].count() == channel.sent[k].count,
+                    "the k-th send meets a receive of its size");
+    finish(receiver, collective, step);
   }
 
   void finish(int r, std::size_t collective, StepId step) {
@@ -203,7 +207,7 @@ class Simulation {
     ++run.next_receive;
     Channel& channel = channels_[{c, run.plan->steps[index(step)].peer, r}];
     channel.posted.push_back(step);
-    match(channel, c, r);
+    match(channel, channel.posted.size() - 1, c, r);
     return true;
   }
 
@@ -218,8 +222,10 @@ class Simulation {
     const Link& link = network_.link(r, step.peer);
     Seconds& free = port(r, step.peer);
     free = std::max(free, now_) + link.port_time(bytes(c, step.count()));
+    Channel& channel = channels_[{c, r, step.peer}];
+    channel.sent.push_back({step.count()});
     add({free, 0, Event::Kind::left, r, c, id});
-    add({free + link.latency(bytes(c, step.count())), 0, Event::Kind::arrived, r, c, id});
+    add({free + link.latency(bytes(c, step.count())), 0, Event::Kind::arrived, r, c, id, channel.sent.size() - 1});
     return true;
   }
 

@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "annulet/base/aligned.hpp"
-#include "ring_probe.hpp"
+#include "annulet/schedule/ring.hpp"
+#include "plan_probe.hpp"
 #include "sizes.hpp"
 
 namespace annulet::measure {
@@ -14,7 +15,8 @@ namespace {
 constexpr std::size_t kReducedFloats = std::size_t{2} << 20;  // 8 MiB: beyond a core's own caches
 constexpr int kMostRounds = 31;                               // of a size
 constexpr int kFewestPasses = 3;
-constexpr Seconds kTick{1e-9};  // of the clock: no time is zero
+
+Elements floats(Bytes bytes) { return bytes.value() / static_cast<Elements>(sizeof(float)); }
 
 // One walk over `data` in segments, adding slots that were just written to as arrived messages are.
 Seconds add_once(std::span<float> data, std::span<const float> slots, std::size_t segment) {
@@ -27,29 +29,19 @@ Seconds add_once(std::span<float> data, std::span<const float> slots, std::size_
   return Clock::now() - start;
 }
 
-// The quickest round of this size. Batches double as far as the share of time allows, since one slow round (the first
-// opens connections) says little about how many fit.
-Seconds quickest_round(RingProbe& probe, std::size_t rung, Seconds share) {
-  const Seconds end = probe.spent() + share;
-  Seconds quickest = probe.run(rung, 1);
-  int done = 1;
-  while (done < kFewestRounds || (done < kMostRounds && probe.spent() + quickest < end)) {
-    const double fitting = (end - probe.spent()) / quickest;
-    const int batch = static_cast<int>(std::clamp(fitting, 1.0, double(std::min(done, kMostRounds - done))));
-    quickest = std::min(quickest, probe.run(rung, batch));
-    done += batch;
-  }
-  return std::max(quickest, kTick);
-}
-
 // Measures size after size until all are done or the budget is spent. The same points on every rank.
-std::vector<cost::RingPoint> measure(RingProbe& probe, std::span<const Bytes> ladder, int ranks,
+std::vector<cost::RingPoint> measure(PlanProbe& probe, std::span<const Bytes> ladder,
                                      const CalibrationOptions& options) {
   std::vector<cost::RingPoint> points;
+  const int ranks = probe.world();
+  for (const Bytes size : ladder) {
+    probe.add(schedule::ring_all_reduce({probe.rank(), ranks, floats(size), options.segment, options.slots}));
+  }
   std::optional<std::size_t> rung = 0;
   while (rung) {
     const int to_come = options.sizes - static_cast<int>(points.size());
-    const Seconds time = quickest_round(probe, *rung, (options.budget - probe.spent()) / to_come);
+    const Rounds rounds{kFewestRounds, kMostRounds, (options.budget - probe.spent()) / to_come};
+    const Seconds time = quickest(probe, *rung, rounds);
     points.push_back({ladder[*rung], ranks, options.segment, options.slots, time});
     rung = next_size(ladder, options.sizes, points, options.budget, options.budget - probe.spent());
   }
@@ -57,7 +49,7 @@ std::vector<cost::RingPoint> measure(RingProbe& probe, std::span<const Bytes> la
 }
 
 // Rank 0's fit on every rank.
-void share(RingProbe& probe, Calibration& calibration) {
+void share(PlanProbe& probe, Calibration& calibration) {
   const cost::Link& link = calibration.link;
   const auto agreed = probe.from_rank_0({link.alpha.count(), link.beta.value(), calibration.median_residual,
                                          calibration.worst_residual, calibration.clamped ? 1.0 : 0.0});
@@ -92,8 +84,8 @@ Calibration quick_calibration(const TransportFactory& make_transport, const Cali
     return calibration;
   }
   const std::vector<Bytes> ladder = size_ladder(options.smallest, options.largest, ranks);
-  RingProbe probe(std::move(transport), ladder, options);
-  calibration.points = measure(probe, ladder, ranks, options);
+  PlanProbe probe(std::move(transport), floats(ladder.back()), options.deadline);
+  calibration.points = measure(probe, ladder, options);
   const double pace = reduction_pace(options.segment, options.slots).value();
   calibration.link.gamma = cost::SecondsPerByte(probe.maximum(std::span(&pace, 1)).front());
   calibration.link.source = fmt::format("calibrated: ring traffic, {} ranks", ranks);

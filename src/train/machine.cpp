@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "annulet/comm/emulated.hpp"
-#include "annulet/comm/in_process.hpp"
-#include "annulet/comm/mpi_transport.hpp"
 #include "annulet/measure/calibrate.hpp"
 #include "annulet/measure/clock_offset.hpp"
 #include "annulet/measure/peaks.hpp"
@@ -13,16 +11,8 @@
 namespace annulet::train {
 namespace {
 
-measure::TransportFactory real_transport(const comm::Communicator& communicator) {
-  return [communicator]() -> std::unique_ptr<comm::Transport> {
-    if (communicator.size() > 1) return comm::make_mpi_transport(communicator);
-    static comm::InProcessNetwork alone(1);
-    return alone.connect(0);
-  };
-}
-
 ClockReading read_clock(const comm::Communicator& communicator, const Config& config) {
-  const Seconds ahead = measure::clock_offset(real_transport(communicator), 16, config.deadline).ahead;
+  const Seconds ahead = measure::clock_offset(measure::transport_over(communicator), 16, config.deadline).ahead;
   return {Clock::now(), ahead};
 }
 
@@ -41,9 +31,8 @@ void calibrate(Machine& machine, const Config& config, Bytes largest, const meas
 }  // namespace
 
 measure::TransportFactory transport_factory(const comm::Communicator& communicator, const Config& config) {
-  if (config.emulate.empty()) return real_transport(communicator);
-  const comm::EmulatedLink link = comm::parse_emulated_link(config.emulate);
-  return [real = real_transport(communicator), link] { return comm::emulate(real(), link); };
+  if (config.emulate.empty()) return measure::transport_over(communicator);
+  return measure::transport_over(communicator, comm::parse_emulated_link(config.emulate));
 }
 
 ClockDrift clock_drift(const comm::Communicator& communicator, ClockReading before, const Config& config) {

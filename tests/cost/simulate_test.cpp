@@ -121,6 +121,23 @@ TEST(Simulation, SmallMessagesTravelOnTheEagerPiece) {
   EXPECT_NEAR(last(simulate(std::span(&of_404, 1), link)[0]), last(simulate(std::span(&of_404, 1), kLink)[0]), 1e-15);
 }
 
+// A large message, then a small one that overtakes it: each still meets its own receive.
+TEST(Simulation, ASmallMessageMayArriveFirst) {
+  const Link link{Seconds(1e-3),     Seconds(0), SecondsPerByte(0),
+                  SecondsPerByte(0), "",         EagerLink{Bytes(40), {}, {}, {}}};
+  World world;
+  for (int r = 0; r < 2; ++r) {
+    schedule::PlanBuilder builder(r, 2, 110);
+    for (const schedule::Interval part : {schedule::Interval{0, 100}, schedule::Interval{100, 10}}) {
+      const schedule::Region region{schedule::Place::data, part};
+      r == 0 ? builder.send(1, region, {}) : builder.receive(0, region, {});
+    }
+    world.plans.push_back(std::move(builder).finish());
+  }
+  const Collective collective = world.at_once();
+  EXPECT_NEAR(simulate(std::span(&collective, 1), link)[0][1].count(), 1e-3, 1e-15);
+}
+
 // Ranks 0 and 1 each send 100 elements to their partners on the other node, ranks 2 and 3.
 TEST(Simulation, RanksOfANodeShareItsCard) {
   World world;

@@ -1,0 +1,62 @@
+#pragma once
+// A thorough look at the network, for a machine file: what `annulet calibrate` does. Over the transport that training
+// uses, an engine runs patterns of known plans:
+//   a pair of ranks of one node, and a pair on two nodes: ping-pong of small messages (latency), a stream one way, and
+//   streams both ways at once, up to messages of `largest` bytes;
+//   the ring all-reduce of all ranks, in training's segments.
+// A pattern's time is that of its quickest round, since whatever else the machine does only adds. cost::fit_probes
+// finds the link inside nodes from the first pair (and the ring, where there is one node), then the one between nodes
+// from the second pair and the ring. A stream one way is shown beside its prediction but not fitted: a ring sends and
+// receives at once, and one way alone promises more than that reaches. gamma is timed apart (measure/calibrate.hpp).
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "annulet/cost/probe_fit.hpp"
+#include "annulet/measure/transport_factory.hpp"
+
+namespace annulet::measure {
+
+struct NetworkCalibrationOptions {
+  std::vector<int> node;  // [rank]; empty: all on one node
+  // Messages of up to this many bytes are sent eagerly; absent: unknown, one piece serves all sizes.
+  std::optional<Bytes> eager_inside, eager_between;
+  Elements segment = 1 << 16;  // of the ring, as schedule::RingShape
+  int slots = 2;
+  Bytes largest{1 << 20};  // message of a pair; smaller ones on a link too slow for it
+  Bytes ring{8 << 20};     // largest vector of the ring
+  Seconds share{0.1};      // of a pattern and size
+  Seconds deadline{300};   // as EngineOptions
+  std::function<void(const std::string& what)> progress = [](const std::string&) {};  // told on every rank
+};
+
+enum class Pattern { ping_pong, stream, both_ways, ring };
+std::string_view to_text(Pattern pattern);
+
+struct NetworkPoint {
+  Pattern pattern = Pattern::ping_pong;
+  cost::Scope scope = cost::Scope::inside;
+  Bytes bytes{0};    // of a message; of the ring: the vector
+  int messages = 1;  // round trips, messages of a stream each way; of the ring 1
+  Seconds measured{0}, predicted{0};
+
+  double residual() const { return measured / predicted - 1; }
+  bool fitted() const { return pattern != Pattern::stream; }
+};
+
+struct NetworkCalibration {
+  cost::Link inside, between;  // alike where there is one node
+  std::vector<NetworkPoint> points;
+  double median_residual = 0, worst_residual = 0;  // of |predicted / measured - 1|
+  std::string negative;  // which coefficient of which link came out negative; empty if none did
+};
+
+// Collective over the ranks of the transport, while no other engine runs. Every rank gets the same result. Throws
+// InputError for a world of one, which has no link.
+NetworkCalibration calibrate_network(const TransportFactory& make_transport, const NetworkCalibrationOptions& options);
+
+// What both ways at once reach of one way's bandwidth, at the largest messages that were measured in `scope`: 1 where
+// the directions do not disturb each other, 1/2 where they share. Nothing where it was not measured.
+std::optional<double> both_ways_share(const std::vector<NetworkPoint>& points, cost::Scope scope);
+
+}  // namespace annulet::measure

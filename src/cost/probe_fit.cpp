@@ -1,0 +1,254 @@
+#include "annulet/cost/probe_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "annulet/base/error.hpp"
+#include "annulet/base/statistics.hpp"
+#include "annulet/cost/simulate.hpp"
+
+namespace annulet::cost {
+namespace {
+
+constexpr int kRounds = 12;      // of Gauss-Newton; a handful is usual
+constexpr int kHalvings = 4;     // of a round that made things worse
+constexpr double kProbe = 1e-3;  // part of a parameter by which it is probed
+constexpr double kGain = 0.8;    // what the second piece must make of the error of one piece
+constexpr double kGood = 0.01;   // a median residual that needs no second piece
+constexpr double kAsGood = 1.2;  // residuals that differ by less are equally good
+constexpr int kReweightings = 6;
+constexpr double kFar = 3;  // median residuals: a probe farther off than that counts less
+constexpr double kLeastScale = 1e-3;
+
+// alpha, g, beta; then the same of eager messages.
+using Parameters = std::vector<double>;
+constexpr std::size_t kPiece = 3, kGap = 1, kBeta = 2;
+
+bool is_gap(std::size_t parameter) { return parameter % kPiece == kGap; }
+
+enum class Signs { any, not_negative };  // of alpha and beta
+
+struct Fitter {
+  std::span<const Probe> probes;
+  const ProbeFitProblem& problem;
+  Signs signs = Signs::any;
+  std::vector<double> weights = std::vector<double>(probes.size(), 1.0);  // [probe], of squared errors
+
+  Link link(const Parameters& p) const {
+    const Link& known = problem.sought == Scope::inside ? problem.network.inside : problem.network.between;
+    Link result{Seconds(p[0]), Seconds(p[kGap]), SecondsPerByte(p[kBeta]), known.gamma, known.source};
+    if (p.size() > kPiece) {
+      result.eager = {*problem.eager_limit, Seconds(p[kPiece]), Seconds(p[kPiece + kGap]),
+                      SecondsPerByte(p[kPiece + kBeta])};
+    }
+    return result;
+  }
+
+  Network network(const Parameters& p) const {
+    Network result = problem.network;
+    (problem.sought == Scope::inside ? result.inside : result.between) = link(p);
+    return result;
+  }
+
+  // Predicted in parts of measured.
+  std::vector<double> ratios(const Parameters& p) const {
+    const Network net = network(p);
+    std::vector<double> result;
+    for (const Probe& probe : probes) result.push_back(probe_time(probe, net) / probe.time);
+    return result;
+  }
+
+  double squared_error(const Parameters& p) const {
+    double sum = 0;
+    const std::vector<double> all = ratios(p);
+    for (std::size_t i = 0; i < all.size(); ++i) sum += weights[i] * (all[i] - 1) * (all[i] - 1);
+    return sum;
+  }
+
+  std::vector<double> residuals(const Parameters& p) const {
+    std::vector<double> result = ratios(p);
+    for (double& ratio : result) ratio = std::abs(ratio - 1);
+    return result;
+  }
+};
+
+// Gaussian elimination with pivots, of a symmetric system; a parameter on which nothing depends stays (0 of change).
+std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double> b) {
+  const std::size_t n = b.size();
+  std::vector<double> x(n);
+  std::vector<bool> used(n);
+  double largest = 0;
+  for (std::size_t i = 0; i < n; ++i) largest = std::max(largest, a[i][i]);
+  std::vector<std::size_t> order;
+  for (std::size_t round = 0; round < n; ++round) {
+    std::size_t pivot = n;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!used[i] && (pivot == n || a[i][i] > a[pivot][pivot])) pivot = i;
+    }
+    if (a[pivot][pivot] <= 1e-12 * largest) break;
+    used[pivot] = true;
+    order.push_back(pivot);
+    for (std::size_t i = 0; i < n; ++i) {
+      if (used[i]) continue;
+      const double factor = a[i][pivot] / a[pivot][pivot];
+      for (std::size_t j = 0; j < n; ++j) a[i][j] -= factor * a[pivot][j];
+      b[i] -= factor * b[pivot];
+    }
+  }
+  for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    double rest = b[*it];
+    for (std::size_t j = 0; j < n; ++j) {
+      if (j != *it) rest -= a[*it][j] * x[j];
+    }
+    x[*it] = rest / a[*it][*it];
+  }
+  return x;
+}
+
+// The change of the parameters that `moving` names which is best by the linear form at `p`, each probed by differences;
+// `scale` is what a parameter's size is measured by.
+Parameters best_change(const Fitter& fitter, const Parameters& p, const Parameters& scale,
+                       const std::vector<bool>& moving) {
+  const std::vector<double> base = fitter.ratios(p);
+  std::vector<std::size_t> which;
+  std::vector<std::vector<double>> slopes;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (!moving[i]) continue;
+    Parameters probed = p;
+    probed[i] += kProbe * scale[i];
+    std::vector<double> slope = fitter.ratios(probed);
+    for (std::size_t k = 0; k < base.size(); ++k) slope[k] = (slope[k] - base[k]) / kProbe;
+    which.push_back(i), slopes.push_back(std::move(slope));
+  }
+  std::vector<std::vector<double>> a(which.size(), std::vector<double>(which.size()));
+  std::vector<double> b(which.size());
+  for (std::size_t k = 0; k < base.size(); ++k) {
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      for (std::size_t j = 0; j < which.size(); ++j) a[i][j] += fitter.weights[k] * slopes[i][k] * slopes[j][k];
+      b[i] += fitter.weights[k] * slopes[i][k] * (1 - base[k]);
+    }
+  }
+  const std::vector<double> solution = solve(std::move(a), std::move(b));
+  Parameters change(p.size());
+  for (std::size_t i = 0; i < which.size(); ++i) change[which[i]] = solution[i] * scale[which[i]];
+  return change;
+}
+
+// What must not be negative, but would be, is taken out of the search and set to 0.
+Parameters candidate(const Fitter& fitter, const Parameters& p, const Parameters& scale) {
+  std::vector<bool> moving(p.size(), true);
+  Parameters start = p, next = p;
+  for (bool settled = false; !settled;) {
+    const Parameters change = best_change(fitter, start, scale, moving);
+    settled = true;
+    for (std::size_t i = 0; i < p.size(); ++i) {
+      next[i] = start[i] + change[i];
+      const bool bounded = is_gap(i) || fitter.signs == Signs::not_negative;
+      if (!bounded || next[i] >= 0 || !moving[i]) continue;
+      moving[i] = settled = false;
+      start[i] = next[i] = 0;
+    }
+  }
+  return next;
+}
+
+// Half of the quickest probe is latency, and the longest is all bandwidth: far off at worst, and of the right size.
+Parameters first_guess(const Fitter& fitter) {
+  Seconds quickest = Seconds::max();
+  double pace = 0;
+  for (const Probe& probe : fitter.probes) {
+    Elements sent = 0;
+    std::size_t messages = 0;
+    for (const schedule::Plan& plan : probe.plans) {
+      sent = std::max(sent, schedule::sent_elements(plan)), messages = std::max(messages, plan.steps.size());
+    }
+    quickest = std::min(quickest, probe.time / double(std::max<std::size_t>(messages, 1)));
+    pace = std::max(pace, 4 * static_cast<double>(sent) / probe.time.count());
+  }
+  const Parameters piece{quickest.count(), 0.1 * quickest.count(), 1 / pace};
+  Parameters all = piece;
+  if (fitter.problem.eager_limit) all.insert(all.end(), piece.begin(), piece.end());
+  return all;
+}
+
+Parameters descend(const Fitter& fitter, Parameters p, const Parameters& scale) {
+  double error = fitter.squared_error(p);
+  for (int round = 0; round < kRounds; ++round) {
+    Parameters next = candidate(fitter, p, scale);
+    double improved = fitter.squared_error(next);
+    for (int halving = 0; halving < kHalvings && improved >= error; ++halving) {
+      for (std::size_t i = 0; i < p.size(); ++i) next[i] = (next[i] + p[i]) / 2;
+      improved = fitter.squared_error(next);
+    }
+    if (!(improved < error * (1 - 1e-9))) break;
+    const bool settled = improved > error * (1 - 1e-4);
+    p = next, error = improved;
+    if (settled) break;
+  }
+  return p;
+}
+
+// Least squares, repeated with less weight on what is far off (Cauchy's weights): a rank that was held up in every
+// round of one pattern must not bend the link for all others.
+Parameters best(Fitter fitter) {
+  const Parameters scale = first_guess(fitter);
+  Parameters p = descend(fitter, scale, scale);
+  for (int round = 0; round < kReweightings; ++round) {
+    const std::vector<double> residuals = fitter.residuals(p);
+    const double far = kFar * std::max(kLeastScale, *median(residuals));
+    for (std::size_t i = 0; i < residuals.size(); ++i) fitter.weights[i] = 1 / (1 + std::pow(residuals[i] / far, 2));
+    p = descend(fitter, p, scale);
+  }
+  return p;
+}
+
+ProbeFit fit_of(const Fitter& fitter, const Parameters& p) {
+  ProbeFit fit;
+  fit.link = fitter.link(p);
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    if (p[i] < 0) fit.negative = i % kPiece == kBeta ? "beta" : "alpha";
+  }
+  const Network network = fitter.network(p);
+  std::vector<double> residuals;
+  for (const Probe& probe : fitter.probes) {
+    fit.predicted.push_back(probe_time(probe, network));
+    residuals.push_back(std::abs(fit.predicted.back() / probe.time - 1));
+  }
+  fit.worst_residual = *std::max_element(residuals.begin(), residuals.end());
+  fit.median_residual = *median(std::move(residuals));
+  return fit;
+}
+
+// Where a link with nothing negative explains the probes as well, a negative coefficient was noise.
+ProbeFit explained(std::span<const Probe> probes, const ProbeFitProblem& problem) {
+  const Fitter free{probes, problem}, bounded{probes, problem, Signs::not_negative};
+  ProbeFit fit = fit_of(free, best(free));
+  if (fit.negative.empty()) return fit;
+  ProbeFit nearest = fit_of(bounded, best(bounded));
+  return nearest.median_residual <= fit.median_residual * kAsGood + kGood ? nearest : fit;
+}
+
+}  // namespace
+
+Seconds probe_time(const Probe& probe, const Network& network) {
+  Collective collective{{}, Bytes(sizeof(float)), std::vector<Seconds>(probe.plans.size())};
+  for (const schedule::Plan& plan : probe.plans) collective.plans.push_back(&plan);
+  const std::vector<Seconds> ends = simulate(std::span(&collective, 1), network).front();
+  return probe.timed < 0 ? *std::max_element(ends.begin(), ends.end()) : ends[static_cast<std::size_t>(probe.timed)];
+}
+
+ProbeFit fit_probes(std::span<const Probe> probes, const ProbeFitProblem& problem) {
+  ANNULET_EXPECTS(!probes.empty(), "a fit needs probes");
+  for (const Probe& probe : probes) {
+    ANNULET_EXPECTS(probe.plans.size() > 1 && probe.time > Seconds(0), "a probe of two or more ranks takes some time");
+  }
+  ProbeFitProblem one_piece = problem;
+  one_piece.eager_limit.reset();
+  ProbeFit fit = explained(probes, one_piece);
+  if (!problem.eager_limit || (fit.negative.empty() && fit.median_residual <= kGood)) return fit;
+  ProbeFit second = explained(probes, problem);
+  return second.median_residual < kGain * fit.median_residual ? second : fit;
+}
+
+}  // namespace annulet::cost

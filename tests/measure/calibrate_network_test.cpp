@@ -1,0 +1,77 @@
+#include "annulet/measure/calibrate_network.hpp"
+
+#include <gmock/gmock.h>
+
+#include "annulet/base/error.hpp"
+#include "collectives/in_process_ranks.hpp"
+
+namespace annulet::measure {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+NetworkCalibrationOptions small() {
+  NetworkCalibrationOptions options;
+  options.largest = options.ring = Bytes(64 << 10), options.share = Seconds(0.01), options.segment = 1 << 12;
+  return options;
+}
+
+std::vector<NetworkCalibration> calibrate(int world, const NetworkCalibrationOptions& options,
+                                          std::optional<comm::EmulatedLink> link = std::nullopt) {
+  std::vector<NetworkCalibration> results(static_cast<std::size_t>(world));
+  collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+    const TransportFactory make = [&] {
+      return link ? comm::emulate(std::move(transport), *link) : std::move(transport);
+    };
+    results[static_cast<std::size_t>(rank)] = calibrate_network(make, options);
+  });
+  return results;
+}
+
+TEST(NetworkCalibration, RecoversAnEmulatedLinkWithinThreePercent) {
+  const comm::EmulatedLink slow{Seconds(5e-3), ByteRate(20e6)};
+  const NetworkCalibration calibration = calibrate(2, small(), slow)[0];
+  EXPECT_NEAR(calibration.inside.alpha / slow.latency, 1, 0.03) << to_text(calibration.inside);
+  EXPECT_NEAR(calibration.inside.beta.value() * slow.bandwidth.value(), 1, 0.03) << to_text(calibration.inside);
+  EXPECT_EQ(calibration.negative, "");
+  EXPECT_LE(calibration.median_residual, 0.03);
+  const auto share = both_ways_share(calibration.points, cost::Scope::inside);
+  ASSERT_TRUE(share);
+  EXPECT_NEAR(*share, 1, 0.1);  // its directions do not disturb each other
+}
+
+TEST(NetworkCalibration, MeasuresLinksInsideAndBetweenNodesApart) {
+  NetworkCalibrationOptions options = small();
+  options.node = {0, 0, 1}, options.eager_inside = Bytes(1000), options.eager_between = Bytes(2000);
+  const std::vector<NetworkCalibration> all = calibrate(3, options);
+  std::set<std::pair<cost::Scope, Pattern>> seen;
+  for (const NetworkPoint& point : all[0].points) seen.emplace(point.scope, point.pattern);
+  EXPECT_EQ(seen.size(), 7U);  // pair patterns of both, and the ring
+  EXPECT_TRUE(seen.contains({cost::Scope::between, Pattern::ring}));
+  for (const NetworkCalibration& one : all) {
+    EXPECT_EQ(one.inside.alpha, all[0].inside.alpha);
+    EXPECT_EQ(one.between.beta, all[0].between.beta);
+    EXPECT_EQ(one.between.gamma, all[0].between.gamma);
+    EXPECT_EQ(one.negative, all[0].negative);
+    ASSERT_EQ(one.points.size(), all[0].points.size());
+    EXPECT_EQ(one.points.back().predicted, all[0].points.back().predicted);
+  }
+}
+
+TEST(NetworkCalibration, RefusesAWorldOfOne) {
+  EXPECT_THAT([] { calibrate_network([] { return nullptr; }, {}); }, ThrowsMessage<InputError>(HasSubstr("one rank")));
+}
+
+TEST(BothWaysShare, ComparesTheLargestMessages) {
+  const auto point = [](Pattern pattern, int bytes, double time) {
+    return NetworkPoint{pattern, cost::Scope::between, Bytes(bytes), 4, Seconds(time), Seconds(1)};
+  };
+  const std::vector<NetworkPoint> points{point(Pattern::stream, 64, 1), point(Pattern::both_ways, 64, 1),
+                                         point(Pattern::stream, 4096, 3), point(Pattern::both_ways, 4096, 6)};
+  EXPECT_EQ(both_ways_share(points, cost::Scope::between), 0.5);
+  EXPECT_EQ(both_ways_share(points, cost::Scope::inside), std::nullopt);
+}
+
+}  // namespace
+}  // namespace annulet::measure
