@@ -30,7 +30,7 @@ std::vector<NetworkCalibration> calibrate(int world, const NetworkCalibrationOpt
 }
 
 TEST(NetworkCalibration, RecoversAnEmulatedLinkWithinThreePercent) {
-  const comm::EmulatedLink slow{Seconds(5e-3), ByteRate(20e6)};
+  const comm::EmulatedLink slow{Seconds(3e-3), ByteRate(40e6)};
   const NetworkCalibration calibration = calibrate(2, small(), slow)[0];
   EXPECT_NEAR(calibration.inside.alpha / slow.latency, 1, 0.03) << to_text(calibration.inside);
   EXPECT_NEAR(calibration.inside.beta.value() * slow.bandwidth.value(), 1, 0.03) << to_text(calibration.inside);

@@ -3,7 +3,9 @@
 #include "annulet/comm/emulated.hpp"
 #include "annulet/comm/mpi.hpp"
 #include "annulet/comm/mpi_transport.hpp"
+#include "annulet/measure/bench.hpp"
 #include "annulet/measure/calibrate.hpp"
+#include "annulet/measure/calibrate_network.hpp"
 #include "annulet/measure/clock_offset.hpp"
 #include "annulet/measure/cores.hpp"
 #include "support/agree.hpp"
@@ -60,6 +62,41 @@ TEST(ClockOffsetOverMpi, IsSmallOnOneHost) {
   ClockOffset offset;
   if (world.size() > 1) offset = clock_offset(real(world));
   EXPECT_LE(std::abs(offset.ahead.count()), std::max(1e-3, offset.uncertainty.count()));
+}
+
+// Sizes below, at and above one element a rank; segments and slots small, so that rings have many messages.
+TEST(BenchOverMpi, IsRightInEveryElementAndSendsWhatIsPlanned) {
+  const comm::Communicator world = comm::duplicate(MPI_COMM_WORLD);
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
+    for (const NumberType type : {NumberType::float32, NumberType::float64, NumberType::int32}) {
+      BenchOptions options;
+      options.collective = kind, options.type = type;
+      options.smallest = Bytes(8), options.largest = Bytes(20'000), options.segment = Bytes(1000);
+      options.share = Seconds(0);
+      const std::vector<BenchRow> rows = run_bench(world, real(world), options);
+      EXPECT_EQ(rows.size(), 24U);
+      for (const BenchRow& row : rows) {
+        EXPECT_EQ(row.wrong, 0) << to_text(kind) << ' ' << to_text(row.algorithm) << ' ' << row.bytes.value();
+        EXPECT_TRUE(row.bytes_agree()) << row.bytes.value();
+        EXPECT_EQ(row.wire.has_value(), row.algorithm == Algorithm::ring);
+        EXPECT_LE(row.p50, row.p99);
+        EXPECT_NEAR(row.busbw / row.algbw,
+                    (kind == CollectiveKind::all_reduce ? 2.0 : 1.0) * (world.size() - 1) / world.size(), 1e-12);
+      }
+    }
+  }
+}
+
+TEST(NetworkCalibrationOverMpi, RecoversAnEmulatedLink) {
+  const comm::Communicator world = comm::duplicate(MPI_COMM_WORLD);
+  if (world.size() == 1 || world.size() > 3) return;  // more ranks than cores by far: nobody comes in time
+  const comm::EmulatedLink slow{Seconds(3e-3), ByteRate(40e6)};
+  NetworkCalibrationOptions options;
+  options.largest = options.ring = Bytes(64 << 10), options.share = Seconds(0.01);
+  const NetworkCalibration calibration = calibrate_network(transport_over(world, slow), options);
+  EXPECT_NEAR(calibration.inside.alpha / slow.latency, 1, 0.05) << to_text(calibration.inside);
+  EXPECT_NEAR(calibration.inside.beta.value() * slow.bandwidth.value(), 1, 0.05) << to_text(calibration.inside);
 }
 
 }  // namespace

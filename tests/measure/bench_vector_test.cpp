@@ -1,0 +1,39 @@
+#include "measure/bench_vector.hpp"
+
+#include <gtest/gtest.h>
+
+namespace annulet::measure {
+namespace {
+
+// The sum of three ranks' vectors, made by the element type itself.
+std::unique_ptr<BenchVector> sum_of_three(NumberType type, Elements n) {
+  auto sum = make_bench_vector(type, n), other = make_bench_vector(type, n);
+  sum->fill({0, n}, 0);
+  for (const int rank : {1, 2}) {
+    other->fill({0, n}, rank);
+    sum->element().combine(sum->bytes({0, n}).data(), other->bytes({0, n}).data(), n);
+  }
+  return sum;
+}
+
+TEST(BenchVector, KnowsTheSumOfAllRanksInEveryElement) {
+  for (const NumberType type : {NumberType::float32, NumberType::float64, NumberType::int32}) {
+    const auto vector = sum_of_three(type, 1000);
+    EXPECT_EQ(vector->count_wrong({0, 1000}, 0, 3), 0);
+    EXPECT_EQ(vector->count_wrong({0, 1000}, 0, 2), 1000);  // a rank is missing
+  }
+}
+
+TEST(BenchVector, CountsEveryElementThatIsNotWhereItBelongs) {
+  const auto vector = sum_of_three(NumberType::float32, 1000);
+  vector->clear({17, 3});
+  EXPECT_EQ(vector->count_wrong({0, 1000}, 0, 3), 3);
+  EXPECT_EQ(vector->count_wrong({0, 17}, 0, 3), 0);
+  const auto moved = sum_of_three(NumberType::float32, 1000);
+  const auto from = moved->bytes({1, 500});
+  std::ranges::copy(std::vector<std::byte>(from.begin(), from.end()), moved->bytes({0, 500}).begin());
+  EXPECT_GT(moved->count_wrong({0, 1000}, 0, 3), 400);
+}
+
+}  // namespace
+}  // namespace annulet::measure
