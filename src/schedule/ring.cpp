@@ -26,17 +26,19 @@ class Ring {
       const int outgoing = modulo(shape_.rank - k - 1, shape_.world),
                 incoming = modulo(shape_.rank - k - 2, shape_.world);
       for (Elements s = 0; s < most_segments_; ++s) {
-        send(outgoing, s);
-        receive_and_add(incoming, s);
+        const StepId gone = send(outgoing, s, kNoStep);
+        receive_and_add(incoming, s, gone);
       }
     }
   }
 
   void all_gather() {
+    std::vector<StepId> gone(static_cast<std::size_t>(most_segments_), kNoStep);  // [segment]: in the step before
     for (int k = 0; k < shape_.world - 1; ++k) {
       const int outgoing = modulo(shape_.rank - k, shape_.world), incoming = modulo(shape_.rank - k - 1, shape_.world);
       for (Elements s = 0; s < most_segments_; ++s) {
-        send(outgoing, s);
+        StepId& last = gone[static_cast<std::size_t>(s)];
+        last = send(outgoing, s, last);
         receive_finished(incoming, s);
       }
     }
@@ -58,18 +60,18 @@ class Ring {
     return {Place::data, segment_of(whole, shape_.segment, s)};
   }
 
-  void send(int c, Elements s) {
+  StepId send(int c, Elements s, StepId after) {
     const int right = modulo(shape_.rank + 1, shape_.world);
-    sent_[cell(c, s)] = builder_.send(right, piece(c, s), {ready_[cell(c, s)]});
+    return sent_[cell(c, s)] = builder_.send(right, piece(c, s), {ready_[cell(c, s)], after});
   }
 
-  void receive_and_add(int c, Elements s) {
+  void receive_and_add(int c, Elements s, StepId gone) {
     const Region target = piece(c, s);
     if (target.interval.count == 0) return;
     StepId& slot_free = slot_free_[static_cast<std::size_t>(next_slot_)];
     const Region slot{Place::scratch, {next_slot_ * std::min(shape_.segment, shape_.elements), target.interval.count}};
     const StepId arrived = builder_.receive(left(), slot, {slot_free});
-    slot_free = builder_.combine(slot, target, {arrived});
+    slot_free = builder_.combine(slot, target, {arrived, gone});
     ready_[cell(c, s)] = slot_free;
     next_slot_ = (next_slot_ + 1) % shape_.slots;
   }

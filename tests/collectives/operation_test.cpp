@@ -42,24 +42,32 @@ struct Fixture {
   Recorder transport;
 };
 
+// Two segments per chunk; steps 0 to 5 are send, receive and combine of each, 6 and 8 the sends of the all-gather.
 TEST(Operation, PostsSendsInPlanOrderThoughALaterOneIsReadyFirst) {
-  Fixture f(8, 4, 1);  // one segment per chunk: send, receive, combine | send, receive
-  f.operation->advance(f.transport);
-  ASSERT_EQ(f.transport.sends.size(), 1u);
-  EXPECT_EQ(f.transport.sends[0].tag, 5);
-  f.operation->finish_step(1);  // the receive arrives before the send has left
+  Fixture f(16, 4, 2);
   f.operation->advance(f.transport);
   ASSERT_EQ(f.transport.sends.size(), 2u);
-  EXPECT_LT(f.transport.sends[0].token, f.transport.sends[1].token);
+  EXPECT_EQ(f.transport.sends[0].tag, 5);
+  f.operation->finish_step(3), f.operation->finish_step(4);  // the second segment is through first
+  f.operation->advance(f.transport);
+  EXPECT_EQ(f.transport.sends.size(), 2u);
+  f.operation->finish_step(0), f.operation->finish_step(1);
+  f.operation->advance(f.transport);
+  ASSERT_EQ(f.transport.sends.size(), 4u);
+  EXPECT_EQ(f.transport.sends[2].token, 1006u);
+  EXPECT_EQ(f.transport.sends[3].token, 1008u);
   EXPECT_FALSE(f.operation->done());
 }
 
-TEST(Operation, ForwardsASegmentAsSoonAsItIsReduced) {
+TEST(Operation, ForwardsASegmentAsSoonAsItIsReducedAndItsPredecessorTaken) {
   Fixture f(16, 2, 4);  // four segments per chunk
   f.operation->advance(f.transport);
   const std::size_t before = f.transport.sends.size();
   ASSERT_EQ(before, 4u);
   f.operation->finish_step(static_cast<schedule::StepId>(f.transport.receives[0].token - 1000));
+  f.operation->advance(f.transport);
+  EXPECT_EQ(f.transport.sends.size(), before);  // the right neighbour has not even taken what was sent before
+  f.operation->finish_step(static_cast<schedule::StepId>(f.transport.sends[0].token - 1000));
   f.operation->advance(f.transport);
   EXPECT_EQ(f.transport.sends.size(), before + 1);  // the others are still on their way
 }

@@ -5,8 +5,10 @@
 //   all-reduce: the first, then the second, 2(p-1) steps
 // After the reduce-scatter rank r owns the finished sum of chunk r. A chunk travels in segments: one is forwarded as
 // soon as it is reduced, so that sending, receiving and adding overlap (pipelining); with segment >= n / p there is one
-// message per step. Bytes of rank r for n elements: reduce-scatter n - |chunk r|, all-gather n - |chunk r+1|; over all
-// ranks (p-1) n each, the least any algorithm can send.
+// message per step. A rank goes on from one step to the next, segment by segment, once its own send of the step has
+// been taken: its right neighbour could not use anything earlier, and over shared memory what is sent early meets no
+// posted receive, which made vectors of 32 to 256 KiB a quarter slower. Bytes of rank r for n elements: reduce-scatter
+// n - |chunk r|, all-gather n - |chunk r+1|; over all ranks (p-1) n each, the least any algorithm can send.
 #include "annulet/schedule/plan.hpp"
 
 namespace annulet::schedule {
