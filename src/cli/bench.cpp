@@ -42,8 +42,8 @@ void add_options(CLI::App& app, BenchArguments& arguments) {
   add_unit_option(app, "--min-bytes", arguments.smallest, parse_bytes, "8", "smallest vector; sizes double from it");
   add_unit_option(app, "--max-bytes", arguments.largest, parse_bytes, "64MiB", "largest vector");
   app.add_option("--type", arguments.type, "float, double or int32")->capture_default_str();
-  add_unit_option(app, "--segment", arguments.config.segment, parse_bytes,
-                  fmt::format("{}B", arguments.config.segment.value()), "most bytes in one message of the ring");
+  add_unit_option(app, "--segment", arguments.config.segment, parse_bytes, "0B",
+                  "most bytes in one message of the ring; 0: by the link");
   app.add_option("--slots", arguments.config.slots, "received segments that may wait to be added; 0: by the link");
   app.add_option("--emulate", arguments.config.emulate,
                  "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");

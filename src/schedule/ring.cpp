@@ -15,6 +15,7 @@ class Ring {
                     "a ring sends segments of at least one element through slots");
     for (int c = 0; c < shape.world; ++c)
       most_segments_ = std::max(most_segments_, segments(chunk_of(c), shape.segment));
+    slot_size_ = std::min(shape.segment, shape.elements / shape.world + 1);
     const auto cells = static_cast<std::size_t>(shape.world) * static_cast<std::size_t>(most_segments_);
     ready_.assign(cells, kNoStep);
     sent_.assign(cells, kNoStep);
@@ -69,7 +70,7 @@ class Ring {
     const Region target = piece(c, s);
     if (target.interval.count == 0) return;
     StepId& slot_free = slot_free_[static_cast<std::size_t>(next_slot_)];
-    const Region slot{Place::scratch, {next_slot_ * std::min(shape_.segment, shape_.elements), target.interval.count}};
+    const Region slot{Place::scratch, {next_slot_ * slot_size_, target.interval.count}};
     const StepId arrived = builder_.receive(left(), slot, {slot_free});
     slot_free = builder_.combine(slot, target, {arrived, gone});
     ready_[cell(c, s)] = slot_free;
@@ -86,6 +87,7 @@ class Ring {
   RingShape shape_;
   PlanBuilder builder_;
   Elements most_segments_ = 0;
+  Elements slot_size_ = 0;         // of the longest segment
   std::vector<StepId> ready_;      // [chunk, segment]: the step that made it fit to be sent
   std::vector<StepId> sent_;       // [chunk, segment]: the last send that reads it
   std::vector<StepId> slot_free_;  // [slot]: the combine that emptied it

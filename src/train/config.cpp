@@ -35,12 +35,24 @@ void require(bool holds, std::string_view option, const auto& value, std::string
   if (!holds) throw InputError({fmt::format("{} = {} is out of range", option, value), std::string(wanted), ""});
 }
 
+double bytes_under_way(const Config& config) {
+  const comm::EmulatedLink link = comm::parse_emulated_link(config.emulate);
+  return link.latency.count() * link.bandwidth.value();
+}
+
+// The rule of schedule/ring.hpp: what is under way during one latency, within bounds.
+Bytes segment_for(const Config& config) {
+  constexpr double kLeast = 64 << 10, kMost = 4 << 20;
+  if (config.segment.value() > 0) return config.segment;
+  const double wish = config.emulate.empty() ? kMost : bytes_under_way(config);
+  return Bytes(static_cast<std::int64_t>(std::clamp(wish, kLeast, kMost)) / 64 * 64);
+}
+
 // Segments that fill the link: what is under way during one latency, and one being added.
 int slots_for(const Config& config) {
   constexpr int kLocal = 2, kMost = 32;
   if (config.emulate.empty()) return kLocal;
-  const comm::EmulatedLink link = comm::parse_emulated_link(config.emulate);
-  const double under_way = link.latency.count() * link.bandwidth.value() / config.segment.as_double();
+  const double under_way = bytes_under_way(config) / segment_for(config).as_double();
   return static_cast<int>(std::min<double>(kMost, kLocal + std::ceil(under_way)));
 }
 
@@ -113,7 +125,7 @@ nn::Schedule schedule(const Config& config, long total_steps) {
 }
 
 parallel::SyncOptions sync_options(const Config& config) {
-  return {config.bucket, config.first_bucket, config.segment, config.slots > 0 ? config.slots : slots_for(config)};
+  return {config.bucket, config.first_bucket, segment_for(config), config.slots > 0 ? config.slots : slots_for(config)};
 }
 
 namespace {
@@ -194,7 +206,7 @@ void validate(const Config& config) {
           "features are divided by it");
   require(config.bucket.value() > 0, "bucket", config.bucket.value(), "a bucket holds a parameter");
   require(config.first_bucket.value() > 0, "first-bucket", config.first_bucket.value(), "a bucket holds a parameter");
-  require(config.segment.value() > 0, "segment", config.segment.value(), "a message holds a parameter");
+
   require(config.slots >= 0 && config.slots <= 64, "slots", config.slots, "0 to 64");
   require(config.deadline.count() > 0, "deadline", config.deadline.count(), "waiting takes time");
   if (!config.emulate.empty()) comm::parse_emulated_link(config.emulate);

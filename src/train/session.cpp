@@ -189,7 +189,7 @@ class Session {
     if (config.model == "gpt" && config.vocabulary == 0) config.vocabulary = data_.train->shape().classes;
     config.steps = steps_;
     config.driver = collectives::to_text(machine_.driver.driver);
-    config.slots = sync_options(config_).slots;
+    config.segment = sync_options(config_).segment, config.slots = sync_options(config_).slots;
     return config;
   }
 
@@ -200,7 +200,7 @@ class Session {
                   "Lower optimizer.lr, or set optimizer.clip"}));
   }
 
-  std::string algorithm() const { return fmt::format("ring, segments of {}", to_text(config_.segment)); }
+  std::string algorithm() const { return fmt::format("ring, segments of {}", to_text(sync_options(config_).segment)); }
 
   Summary describe_run() const {
     Summary summary;

@@ -65,13 +65,19 @@ TEST(Config, WritesTextsThatTheReaderTakesAsTheyAre) {
   EXPECT_THROW(to_toml(config), InputError);
 }
 
-TEST(Config, ReceivesMoreSegmentsAtOnceOnALongLink) {
+TEST(Config, FitsSegmentsAndTheirNumberToTheLink) {
   Config config;
+  EXPECT_EQ(sync_options(config).segment, Bytes(4 << 20));
   EXPECT_EQ(sync_options(config).slots, 2);
-  config.emulate = "alpha=10ms,bandwidth=125MB/s";  // 1.25 MB under way, 4.8 segments
+  config.emulate = "alpha=10ms,bandwidth=125MB/s";  // 1.25 MB under way
+  EXPECT_EQ(sync_options(config).segment, Bytes(1'250'000 / 64 * 64));
+  EXPECT_EQ(sync_options(config).slots, 4);
+  config.segment = Bytes(256 << 10);  // 4.8 segments under way
   EXPECT_EQ(sync_options(config).slots, 7);
   config.slots = 3;
   EXPECT_EQ(sync_options(config).slots, 3);
+  config.segment = Bytes(0), config.emulate = "alpha=1us,bandwidth=1GB/s";
+  EXPECT_EQ(sync_options(config).segment, Bytes(64 << 10));
 }
 
 }  // namespace

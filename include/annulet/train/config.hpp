@@ -52,7 +52,7 @@ struct Config {
   double final_lr = 0;
 
   std::string driver = "auto";
-  Bytes bucket{4 << 20}, first_bucket{1 << 20}, segment{256 << 10};
+  Bytes bucket{4 << 20}, first_bucket{1 << 20}, segment{0};
   int slots = 0;
   std::string emulate;
   Seconds deadline{300};
@@ -120,7 +120,7 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("driver", c.driver, "who moves communication: blocking, polling, thread or auto");
   visit("bucket", c.bucket, "most bytes of gradients reduced together");
   visit("first-bucket", c.first_bucket, "the same for the first bucket, so that communication starts early");
-  visit("segment", c.segment, "most bytes in one message");
+  visit("segment", c.segment, "most bytes in one message; 0: by the link");
   visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
   visit("emulate", c.emulate, "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
   visit("deadline", c.deadline, "longest time to wait for a rank that does not move");
