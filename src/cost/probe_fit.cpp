@@ -66,9 +66,10 @@ struct Fitter {
     return sum;
   }
 
+  // predicted / measured - 1.
   std::vector<double> residuals(const Parameters& p) const {
     std::vector<double> result = ratios(p);
-    for (double& ratio : result) ratio = std::abs(ratio - 1);
+    for (double& ratio : result) ratio -= 1;
     return result;
   }
 };
@@ -189,15 +190,19 @@ Parameters descend(const Fitter& fitter, Parameters p, const Parameters& scale) 
   return p;
 }
 
-// Least squares, repeated with less weight on what is far off (Cauchy's weights): a rank that was held up in every
-// round of one pattern must not bend the link for all others.
+// Least squares, repeated with less weight on what took far longer than predicted (Cauchy's weights): a rank that was
+// held up in every round of one pattern must not bend the link for all others. What was quicker counts in full.
 Parameters best(Fitter fitter) {
   const Parameters scale = first_guess(fitter);
   Parameters p = descend(fitter, scale, scale);
   for (int round = 0; round < kReweightings; ++round) {
     const std::vector<double> residuals = fitter.residuals(p);
-    const double far = kFar * std::max(kLeastScale, *median(residuals));
-    for (std::size_t i = 0; i < residuals.size(); ++i) fitter.weights[i] = 1 / (1 + std::pow(residuals[i] / far, 2));
+    std::vector<double> sizes;
+    for (const double residual : residuals) sizes.push_back(std::abs(residual));
+    const double far = kFar * std::max(kLeastScale, *median(sizes));
+    for (std::size_t i = 0; i < residuals.size(); ++i) {
+      fitter.weights[i] = 1 / (1 + std::pow(std::min(0.0, residuals[i]) / far, 2));
+    }
     p = descend(fitter, p, scale);
   }
   return p;

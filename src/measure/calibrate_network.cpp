@@ -23,7 +23,7 @@ constexpr int kRoundTrips = 2;
 constexpr int kLongStream = 16, kShortStream = 4;  // messages; the short one where they are large
 constexpr std::int64_t kLarge = 128 << 10;
 constexpr std::int64_t kLatency = 16 << 10;  // bytes of the largest ping-pong where no eager limit is known
-constexpr int kFewestRounds = 5, kMostRounds = 400;
+constexpr int kFewestRounds = 8, kMostRounds = 400;
 constexpr Seconds kLongestRound{0.2};  // a size whose stream takes longer is the last of its pair; no ring takes longer
 constexpr std::array<std::string_view, 5> kNegative{"", "alpha inside a node", "beta inside a node",
                                                     "alpha between nodes", "beta between nodes"};

@@ -94,9 +94,14 @@ TEST(NetworkCalibrationOverMpi, RecoversAnEmulatedLink) {
   const comm::EmulatedLink slow{Seconds(3e-3), ByteRate(40e6)};
   NetworkCalibrationOptions options;
   options.largest = options.ring = Bytes(64 << 10), options.share = Seconds(0.01);
-  const NetworkCalibration calibration = calibrate_network(transport_over(world, slow), options);
-  EXPECT_NEAR(calibration.inside.alpha / slow.latency, 1, 0.05) << to_text(calibration.inside);
-  EXPECT_NEAR(calibration.inside.beta.value() * slow.bandwidth.value(), 1, 0.05) << to_text(calibration.inside);
+  NetworkCalibration calibration;
+  bool close = false;
+  for (int attempt = 0; attempt < 3 && !close; ++attempt) {  // a busy machine may hold up every round
+    calibration = calibrate_network(transport_over(world, slow), options);
+    close = std::abs(calibration.inside.alpha / slow.latency - 1) <= 0.03 &&
+            std::abs(calibration.inside.beta.value() * slow.bandwidth.value() - 1) <= 0.03;
+  }
+  EXPECT_TRUE(close) << to_text(calibration.inside);
 }
 
 }  // namespace

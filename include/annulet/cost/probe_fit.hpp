@@ -2,7 +2,8 @@
 // The link that explains measured traffic patterns of any kind: whatever is measured has plans, and the link sought is
 // the one with which simulate() takes what was measured. Gauss-Newton on *relative* error (a microsecond matters at 1
 // KiB, a millisecond at 8 MiB) over alpha, g and beta, for eager and rendezvous messages apart. Nothing else is free:
-// no constant of a pattern, a size or a number of ranks. Probes that are far off count less (Cauchy's weights).
+// no constant of a pattern, a size or a number of ranks. Probes that took far longer than predicted
+// count less (Cauchy's weights).
 #include <optional>
 #include <span>
 #include <string>
