@@ -10,14 +10,9 @@
 
 #include "annulet/base/error.hpp"
 #include "annulet/nn/optimizer.hpp"
-#include "annulet/schedule/ring.hpp"
 
 namespace annulet::parallel {
 namespace {
-
-Elements at_least_one(Bytes bytes, std::size_t element) {
-  return std::max<Elements>(1, bytes.value() / static_cast<Elements>(element));
-}
 
 std::vector<Elements> sizes_of(const nn::Layout& layout) {
   std::vector<Elements> sizes;
@@ -32,24 +27,18 @@ std::span<T> part(std::span<T> values, schedule::Interval interval) {
 
 }  // namespace
 
-schedule::Plan bucket_plan(int rank, int world, Elements elements, Bytes element, const SyncOptions& options) {
-  const Elements segment = at_least_one(options.segment, static_cast<std::size_t>(element.value()));
-  return schedule::ring_all_reduce({rank, world, elements, segment, options.slots});
-}
-
 template <class T>
 GradientSync<T>::GradientSync(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
                               const SyncOptions& options)
     : engine_(engine), gradients_(gradients) {
   ANNULET_EXPECTS(static_cast<Elements>(gradients.size()) == layout.size(),
                   "the gradient buffer has the layout's size");
-  buckets_ = schedule::plan_buckets(
-      sizes_of(layout), {at_least_one(options.first_bucket, sizeof(T)), at_least_one(options.bucket, sizeof(T))});
+  buckets_ = schedule::gradient_buckets(sizes_of(layout), Bytes(sizeof(T)), options);
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const schedule::Bucket& bucket = buckets_[b];
     bucket_of_.insert(bucket_of_.end(), bucket.end_tensor - bucket.first_tensor, b);
     auto plan = std::make_shared<schedule::Plan>(
-        bucket_plan(engine.rank(), engine.world(), bucket.elements.count, Bytes(sizeof(T)), options));
+        schedule::bucket_plan(engine.rank(), engine.world(), bucket.elements.count, Bytes(sizeof(T)), options));
     planned_ += Bytes(sizeof(T)) * schedule::sent_elements(*plan);
     operations_.push_back(engine.declare({fmt::format("gradient bucket {} of {}", b + 1, buckets_.size()),
                                           comm::Purpose::gradients, collectives::sum_of<T>(), std::move(plan),

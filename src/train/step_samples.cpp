@@ -53,7 +53,7 @@ std::vector<std::vector<schedule::Plan>> all_plans(int world, std::span<const sc
   for (const schedule::Bucket& bucket : buckets) {
     plans.emplace_back();
     for (int r = 0; r < world; ++r) {
-      plans.back().push_back(parallel::bucket_plan(r, world, bucket.elements.count, element, sync));
+      plans.back().push_back(schedule::bucket_plan(r, world, bucket.elements.count, element, sync));
     }
   }
   return plans;
@@ -83,7 +83,7 @@ class Predictor {
   static std::size_t steps_of_plans(int world, const StepSamples::Context& context) {
     std::size_t steps = 1;
     for (const schedule::Bucket& bucket : context.buckets) {
-      const auto plan = parallel::bucket_plan(0, world, bucket.elements.count, context.element, context.sync);
+      const auto plan = schedule::bucket_plan(0, world, bucket.elements.count, context.element, context.sync);
       steps += plan.steps.size() * static_cast<std::size_t>(world);
     }
     return steps;

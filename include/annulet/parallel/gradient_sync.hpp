@@ -8,16 +8,11 @@
 
 #include "annulet/collectives/engine.hpp"
 #include "annulet/nn/model.hpp"
-#include "annulet/schedule/buckets.hpp"
+#include "annulet/schedule/gradient_plan.hpp"
 
 namespace annulet::parallel {
 
-struct SyncOptions {
-  Bytes bucket{4 << 20};        // cap of a bucket
-  Bytes first_bucket{1 << 20};  // cap of the first
-  Bytes segment{256 << 10};     // most bytes in one message
-  int slots = 2;                // received segments that may wait to be added
-};
+using schedule::SyncOptions;
 
 // When a bucket's gradients were final on this rank, and its operation's own instants.
 struct BucketTimes {
@@ -68,8 +63,5 @@ class GradientSync final : public nn::Progress {
 // Whether every value is finite. Memory speed.
 template <class T>
 bool all_finite(std::span<const T> values);
-
-// The ring plan of a bucket on one rank: what GradientSync declares, for those who simulate other ranks.
-schedule::Plan bucket_plan(int rank, int world, Elements elements, Bytes element, const SyncOptions& options);
 
 }  // namespace annulet::parallel
