@@ -1,0 +1,63 @@
+#pragma once
+// What a data-parallel step takes, from a profile of one rank's computing and a link: the event simulation of the plans
+// that the engine runs, launched when the driver would launch them. All ranks compute alike.
+//   blocking         every bucket is launched when backward has ended
+//   polling, thread  a bucket is launched when its last gradient is final; moving and adding bytes takes time of the
+//                    computing core (thread: unless the progress thread has a core of its own), which delays backward
+//   step = backward's end + exposed + norm / p + control record + optimiser
+// For the same inputs the same number, whoever asks: a run, a search for the best bucket cap, a planner.
+#include <string>
+#include <vector>
+
+#include "annulet/cost/link.hpp"
+#include "annulet/schedule/gradient_plan.hpp"
+
+namespace annulet::cost {
+
+// One rank's step where nothing is sent; instants from its beginning.
+struct StepProfile {
+  Seconds backward_begins{0};    // data and forward are done
+  std::vector<Seconds> ready{};  // [tensor] in layout order: its gradient is final
+  Seconds backward_ends{0};
+  Seconds norm{0};           // squared norm of all gradients; p ranks take it of a p-th each
+  Seconds optimizer{0};      // update, and what else a step does
+  SecondsPerByte check{0};   // looking for bad values before a bucket is launched; not in the instants above
+  SecondsPerByte moving{0};  // taking a byte to or from the link: a copy
+  SecondsPerByte adding{0};  // adding a received byte
+};
+
+enum class Driver { blocking, polling, thread };  // as collectives::Driver
+
+struct StepInput {
+  StepProfile profile;
+  std::vector<Elements> tensors;  // [tensor] elements
+  Bytes element{4};
+  schedule::SyncOptions sync;
+  Link link;
+  int world = 1;
+  Driver driver = Driver::blocking;
+  bool spare_core = false;  // a progress thread has a core of its own
+  Bytes control{40};        // of the record that ranks agree on
+};
+
+struct BucketPrediction {
+  Bytes bytes{0};
+  Seconds ready{0}, start{0}, end{0};
+};
+
+// Instants from the step's beginning, of rank 0.
+struct StepPrediction {
+  std::vector<BucketPrediction> buckets;
+  Seconds backward_begins{0};
+  Seconds backward_ends{0};
+  Seconds exposed{0};    // from there until the last bucket is summed
+  Seconds control{0};    // the control record
+  Seconds optimizer{0};  // norm and update
+  Seconds step{0};
+};
+
+// Throws ContractError unless there is one instant for each tensor. Above some ten thousand steps of plans over all
+// ranks the closed form of the ring takes the place of the simulation, one bucket after the other.
+StepPrediction predict_step(const StepInput& input);
+
+}  // namespace annulet::cost

@@ -1,0 +1,184 @@
+#include "annulet/cost/step.hpp"
+
+#include <algorithm>
+
+#include "annulet/base/error.hpp"
+#include "annulet/cost/closed_form.hpp"
+#include "annulet/cost/simulate.hpp"
+#include "annulet/schedule/recursive_doubling.hpp"
+#include "annulet/schedule/ring.hpp"
+
+namespace annulet::cost {
+namespace {
+
+constexpr std::size_t kMostSimulatedSteps = 50'000;
+constexpr int kRounds = 20;  // of delaying backward by what communication takes of its core; three are usual
+constexpr Seconds kSettled{1e-9};
+
+// All ranks' plans of one bucket.
+std::vector<schedule::Plan> plans_of(const StepInput& input, const schedule::Bucket& bucket) {
+  std::vector<schedule::Plan> plans;
+  for (int r = 0; r < input.world; ++r) {
+    plans.push_back(schedule::bucket_plan(r, input.world, bucket.elements.count, input.element, input.sync));
+  }
+  return plans;
+}
+
+Collective collective(const std::vector<schedule::Plan>& plans, Bytes element, Seconds launched) {
+  Collective result{{}, element, std::vector<Seconds>(plans.size(), launched)};
+  for (const schedule::Plan& plan : plans) result.plans.push_back(&plan);
+  return result;
+}
+
+class Predictor {
+ public:
+  explicit Predictor(const StepInput& input)
+      : input_(input), buckets_(schedule::gradient_buckets(input.tensors, input.element, input.sync)) {
+    ANNULET_EXPECTS(input.profile.ready.size() == input.tensors.size(), "a profile has an instant for each tensor");
+    ANNULET_EXPECTS(input.world > 0, "a step is of at least one rank");
+    Bytes checked{0};
+    for (const schedule::Bucket& bucket : buckets_) {
+      checked += input.element * bucket.elements.count;
+      const auto first = input.profile.ready.begin() + static_cast<std::ptrdiff_t>(bucket.first_tensor);
+      const auto end = input.profile.ready.begin() + static_cast<std::ptrdiff_t>(bucket.end_tensor);
+      ready_.push_back(*std::max_element(first, end) + check(checked));
+      core_.push_back(core_time(bucket));
+    }
+    backward_ends_ = input.profile.backward_ends + check(checked);
+    if (simulated_steps() > kMostSimulatedSteps) return;
+    for (const schedule::Bucket& bucket : buckets_) plans_.push_back(plans_of(input, bucket));
+  }
+
+  StepPrediction run() {
+    launch_at_first();
+    ends_ = bucket_ends();
+    const bool delays = input_.driver == Driver::polling || (input_.driver == Driver::thread && !input_.spare_core);
+    for (int round = 0; delays && round < kRounds && delay_launches() > kSettled; ++round) ends_ = bucket_ends();
+    return result(delays ? delayed(backward_ends_) : backward_ends_);
+  }
+
+ private:
+  // A world of one checks nothing.
+  Seconds check(Bytes bytes) const { return input_.world > 1 ? input_.profile.check * bytes : Seconds(0); }
+
+  // What a bucket takes of rank 0's core: what it sends and receives is moved, a p-th of it less is added.
+  Seconds core_time(const schedule::Bucket& bucket) const {
+    const Elements n = bucket.elements.count;
+    const Elements sent = schedule::ring_all_reduce_sends(n, input_.world, 0);
+    const Elements added = n - schedule::chunk(n, input_.world, 0).count;
+    return input_.profile.moving * (input_.element * (2 * sent)) + input_.profile.adding * (input_.element * added);
+  }
+
+  std::size_t simulated_steps() const {
+    std::size_t steps = 0;
+    for (const schedule::Bucket& bucket : buckets_) {
+      const auto segments = static_cast<std::size_t>(
+          schedule::segments(schedule::chunk(bucket.elements.count, input_.world, input_.world - 1),
+                             std::max<Elements>(1, input_.sync.segment.value() / input_.element.value())));
+      const auto world = static_cast<std::size_t>(input_.world);
+      steps += 5 * world * (world - 1) * segments;
+    }
+    return steps;
+  }
+
+  void launch_at_first() {
+    launched_ = ready_;
+    if (input_.driver == Driver::blocking) launched_.assign(ready_.size(), backward_ends_);
+  }
+
+  std::vector<Seconds> bucket_ends() const {
+    if (input_.world == 1) return launched_;
+    std::vector<Seconds> ends;
+    if (plans_.empty()) {
+      for (std::size_t b = 0; b < buckets_.size(); ++b) {
+        const Seconds begin = ends.empty() ? launched_[b] : std::max(launched_[b], ends.back());
+        const Bytes bytes = input_.element * buckets_[b].elements.count;
+        ends.push_back(begin + ring_all_reduce_time(bytes, input_.world, input_.link));
+      }
+      return ends;
+    }
+    std::vector<Collective> collectives;
+    for (std::size_t b = 0; b < plans_.size(); ++b) {
+      collectives.push_back(collective(plans_[b], input_.element, launched_[b]));
+    }
+    for (const auto& of_ranks : simulate(collectives, input_.link)) ends.push_back(of_ranks[0]);
+    return ends;
+  }
+
+  // What communication has taken of the core until `at`: each bucket takes its part evenly from its start to its end.
+  Seconds taken(Seconds at) const {
+    Seconds sum{0};
+    for (std::size_t b = 0; b < ends_.size(); ++b) {
+      const Seconds length = ends_[b] - launched_[b];
+      const double part = length.count() > 0 ? std::clamp((at - launched_[b]) / length, 0.0, 1.0) : 1.0;
+      if (at > launched_[b]) sum += part * core_[b];
+    }
+    return sum;
+  }
+
+  // When the core has computed for `work`: the least t with t = work + taken(t).
+  Seconds delayed(Seconds work) const {
+    Seconds at = work;
+    for (int i = 0; i < 200; ++i) {
+      const Seconds next = work + taken(at);
+      if (next - at <= kSettled) return next;
+      at = next;
+    }
+    return at;
+  }
+
+  // By how much the launch moved that moved most.
+  Seconds delay_launches() {
+    std::vector<Seconds> launched;
+    Seconds moved{0};
+    for (std::size_t b = 0; b < ready_.size(); ++b) {
+      launched.push_back(delayed(ready_[b]));
+      moved = std::max({moved, launched[b] - launched_[b], launched_[b] - launched[b]});
+    }
+    launched_ = std::move(launched);
+    return moved;
+  }
+
+  Seconds control_time() const {
+    std::vector<schedule::Plan> plans;
+    if (input_.world > 1024) {
+      return schedule::recursive_doubling_steps(input_.world) * (input_.link.alpha + input_.link.beta * input_.control);
+    }
+    for (int r = 0; r < input_.world; ++r) {
+      plans.push_back(schedule::recursive_doubling_all_reduce(r, input_.world, 1));
+    }
+    const Collective record = collective(plans, input_.control, Seconds(0));
+    return simulate(std::span(&record, 1), input_.link)[0][0];
+  }
+
+  StepPrediction result(Seconds backward_ends) const {
+    StepPrediction prediction;
+    prediction.backward_begins = input_.profile.backward_begins;
+    prediction.backward_ends = backward_ends;
+    Seconds all_summed = backward_ends;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const Seconds ready = input_.driver == Driver::blocking ? ready_[b] : launched_[b];
+      prediction.buckets.push_back({input_.element * buckets_[b].elements.count, ready, launched_[b], ends_[b]});
+      all_summed = std::max(all_summed, ends_[b]);
+    }
+    prediction.exposed = all_summed - backward_ends;
+    prediction.control = control_time();
+    prediction.optimizer = input_.profile.norm / input_.world + input_.profile.optimizer;
+    prediction.step = all_summed + prediction.control + prediction.optimizer;
+    return prediction;
+  }
+
+  const StepInput& input_;
+  std::vector<schedule::Bucket> buckets_;
+  std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]; empty unless simulated
+  std::vector<Seconds> ready_;                      // [bucket] with nothing taken from the core
+  std::vector<Seconds> core_;                       // [bucket] what it takes of the core
+  std::vector<Seconds> launched_, ends_;            // [bucket]
+  Seconds backward_ends_{0};
+};
+
+}  // namespace
+
+StepPrediction predict_step(const StepInput& input) { return Predictor(input).run(); }
+
+}  // namespace annulet::cost
