@@ -2,8 +2,12 @@
 
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <thread>
 
 namespace annulet::collectives {
@@ -22,6 +26,16 @@ constexpr Limits kBackground{3, 0, microseconds(20), microseconds(250)};
 
 constexpr int kShare = 64;  // a patient nap is at most this part of the wait, so that it is never missed much
 constexpr microseconds kWakingUp{50};  // what a nap may end late: before a known event the core is only lent
+// struct sched_attr of the kernel, whose header does not go together with <sched.h>.
+struct SchedulerWish {
+  std::uint32_t size = 48;
+  std::uint32_t policy = SCHED_OTHER;
+  std::uint64_t flags = 0;
+  std::int32_t nice = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t runtime = 0, deadline = 0, period = 0;  // runtime: the slice
+};
+static_assert(sizeof(SchedulerWish) == 48);
 
 }  // namespace
 
@@ -48,5 +62,11 @@ void Backoff::pause(Instant next_event) {
 }
 
 void sharpen_timer() { prctl(PR_SET_TIMERSLACK, 1UL); }
+
+void ask_for_short_slices() {
+  constexpr std::uint64_t kNanoseconds = 100'000;  // the shortest there is
+  const SchedulerWish wish{.nice = getpriority(PRIO_PROCESS, 0), .runtime = kNanoseconds};
+  syscall(SYS_sched_setattr, 0, &wish, 0U);  // a wish: refused, nothing changes
+}
 
 }  // namespace annulet::collectives

@@ -24,4 +24,9 @@ class Backoff {
 // Sleeps of this thread end on time, not up to 50 us late.
 void sharpen_timer();
 
+// This thread, which runs briefly and often, gets its core soon after it wakes also where another one computes, by
+// asking for short slices (Linux 6.12 and later; elsewhere it may have to wait for the end of the other one's slice,
+// some milliseconds). It gets no larger share.
+void ask_for_short_slices();
+
 }  // namespace annulet::collectives

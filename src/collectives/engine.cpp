@@ -212,6 +212,7 @@ class Engine::Core {
   // The progress thread: sleeps while nothing is launched, steps while anything runs.
   void progress() {
     sharpen_timer();
+    ask_for_short_slices();
     try {
       while (wait_for_work()) step_until_idle();
     } catch (...) {
