@@ -1,6 +1,7 @@
 #include "annulet/cost/simulate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <functional>
 #include <map>
@@ -31,11 +32,11 @@ struct Run {
 struct Event {
   Seconds at;
   std::uint64_t order;  // ties in order of creation
-  enum class Kind { launch, left, arrived, combined } kind;
+  enum class Kind { launch, left, due, arrived, combined, look } kind;
   int rank;
   std::size_t collective;
-  StepId step;              // of the sender for `left` and `arrived`
-  std::size_t message = 0;  // of its channel, for `arrived`
+  StepId step;              // of the sender for `left`, `due` and `arrived`
+  std::size_t message = 0;  // of its channel, for `due` and `arrived`
 
   friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
 };
@@ -71,6 +72,7 @@ class Simulation {
     std::deque<std::size_t> queued;   // launched, waiting for room
     std::vector<std::size_t> active;  // oldest first
     bool busy = false;                // combining
+    bool will_look = false;           // and then do what it can
     std::size_t launches = 0;
   };
   // Messages from one rank to another within one collective: the k-th send meets the k-th receive. A small one may
@@ -123,20 +125,40 @@ class Simulation {
     switch (event.kind) {
       case Event::Kind::launch:
         rank.queued.push_back(event.collective);
-        break;
+        return advance(event.rank);
       case Event::Kind::left:
         --rank.runs[event.collective].sending;
         finish(event.rank, event.collective, event.step);
-        break;
+        return attend(event.rank);
+      case Event::Kind::due:
+        return add({next_look(event.rank), 0, Event::Kind::arrived, event.rank, event.collective, event.step, event.message});
+      case Event::Kind::arrived:
+        return arrive(event);
       case Event::Kind::combined:
         rank.busy = false;
         finish(event.rank, event.collective, event.step);
-        break;
-      case Event::Kind::arrived:
-        arrive(event);
-        break;
+        return advance(event.rank);
+      case Event::Kind::look:
+        rank.will_look = false;
+        return advance(event.rank);
     }
-    advance(event.rank);
+  }
+
+  // When a rank looks at its messages next. Ranks do not look in step.
+  Seconds next_look(int r) const {
+    const Attention& attention = options_.attention;
+    if (attention.period <= Seconds(0) || now_ >= attention.until) return now_;
+    const double phase = std::fmod(0.618 * r, 1.0);
+    const double periods = std::ceil(now_ / attention.period - phase) + phase;
+    return std::clamp(periods * attention.period, now_, attention.until);
+  }
+
+  void attend(int r) {
+    const Seconds at = next_look(r);
+    if (at <= now_) return advance(r);
+    Rank& rank = ranks_[index(r)];
+    if (!rank.will_look) add({at, 0, Event::Kind::look, r, 0, schedule::kNoStep});
+    rank.will_look = true;
   }
 
   void arrive(const Event& event) {
@@ -144,7 +166,7 @@ class Simulation {
     Channel& channel = channels_[{event.collective, event.rank, step.peer}];
     channel.sent[event.message].arrived = true;
     match(channel, event.message, event.collective, step.peer);
-    advance(step.peer);
+    attend(step.peer);
   }
 
   // Finishes the receive of message k, if it is posted and the message is there.
@@ -225,7 +247,8 @@ class Simulation {
     Channel& channel = channels_[{c, r, step.peer}];
     channel.sent.push_back({step.count()});
     add({free, 0, Event::Kind::left, r, c, id});
-    add({free + link.latency(bytes(c, step.count())), 0, Event::Kind::arrived, r, c, id, channel.sent.size() - 1});
+    const auto kind = options_.attention.period > Seconds(0) ? Event::Kind::due : Event::Kind::arrived;
+    add({free + link.latency(bytes(c, step.count())), 0, kind, r, c, id, channel.sent.size() - 1});
     return true;
   }
 

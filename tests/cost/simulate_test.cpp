@@ -173,5 +173,21 @@ TEST(Simulation, EmptyPlansEndWhenTheyAreLaunched) {
   EXPECT_EQ(simulate(std::span(&collective, 1), kLink)[0][0], Seconds(0.25));
 }
 
+// p = 2, halves of 200 bytes: sent at once, 200 us on the wire, 1 ms on its way. Looked at all the time the all-reduce
+// ends after 2.4 ms. Rank 0 looks at whole milliseconds, rank 1 0.618 ms later; what rank 0 sent is due at 1.2, leaves
+// at 2 and is seen at 2.618 ms, and so on. Once nobody computes, ranks look all the time again.
+TEST(Simulation, NothingMovesUntilARankThatComputesLooks) {
+  const World world = ring(2, 100, 100);
+  const Collective collective = world.at_once();
+  const Attention always{}, seldom{Seconds(1e-3), Seconds(1)}, briefly{Seconds(1e-3), Seconds(1.3e-3)};
+  const auto end = [&](const Attention& attention) {
+    return simulate(std::span(&collective, 1), kLink, {.attention = attention})[0];
+  };
+  EXPECT_NEAR(last(end(always)), 2.4e-3, 1e-12);
+  // Rank 1's half: due 1.2, left 1.618, seen by rank 0 at 2; back: due 3.2, left 4, seen by rank 1 at 4.618.
+  EXPECT_NEAR(end(seldom)[1].count(), 4.618e-3, 1e-9);
+  EXPECT_NEAR(last(end(briefly)), 1.3e-3 + 1.2e-3, 1e-9);
+}
+
 }  // namespace
 }  // namespace annulet::cost

@@ -23,9 +23,17 @@ struct Collective {
   std::vector<Seconds> launched;  // [rank], any common origin
 };
 
+// Ranks that compute look at their messages only now and then, and nothing in MPI moves unless somebody looks: neither
+// a message that is due leaves its sender, nor does one that has arrived reach its receiver.
+struct Attention {
+  Seconds period{0};  // between looks of a rank, a launch being one as well; 0: all the time
+  Seconds until{0};   // from then on nobody computes
+};
+
 struct SimulationOptions {
   int active = 3;   // as collectives::EngineOptions
   int window = 32;  // as collectives::Operation
+  Attention attention{};
 };
 
 // When each collective ends on each rank, [collective, rank], in the origin of `launched`. Every collective has the
