@@ -6,6 +6,7 @@
 #include "annulet/base/error.hpp"
 #include "annulet/comm/environment.hpp"
 #include "annulet/report/console.hpp"
+#include "annulet/report/profile_file.hpp"
 #include "annulet/report/run_folder.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/session.hpp"
@@ -22,6 +23,8 @@ struct TrainOptions {
   bool overwrite = false;
   int expected_ranks = 0;
   std::string machine;
+  std::string predict_from;
+  bool record_profile = false;
 };
 
 // Everything that a run reports to.
@@ -53,6 +56,11 @@ void add_options(CLI::App& app, TrainOptions& options) {
   app.add_flag("--overwrite", options.overwrite, "replace an older run in that folder")->group("Files");
   app.add_option("--machine", options.machine, "a machine file to predict with (default: a quick calibration)")
       ->group("Files");
+  app.add_flag("--record-profile", options.record_profile, "one rank: write what computing costs to OUT/profile.json")
+      ->group("Files");
+  app.add_option("--predict-from", options.predict_from,
+                 "a profile.json: predict a step before the first one and compare at the end")
+      ->group("Files");
   app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")
       ->check(CLI::PositiveNumber)
       ->group("Run");
@@ -66,6 +74,11 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
   train::agree_on(world, [&] {
     train::validate(options.config);
     if (!options.machine.empty()) session.machine = cost::read_machine_file(options.machine);
+    if (!options.predict_from.empty()) session.profile = report::read_profile(options.predict_from);
+    session.record_profile = options.record_profile;
+    if (options.record_profile && options.out.empty()) {
+      throw InputError({"--record-profile has no folder to write to", "", "Name one with --out"});
+    }
     if (world.rank() != 0) return;
     if (!options.out.empty()) {
       auto folder = std::make_unique<report::RunFolder>(

@@ -52,7 +52,7 @@ class Predictor {
   StepPrediction run() {
     launch_at_first();
     ends_ = bucket_ends();
-    const bool delays = input_.driver == Driver::polling || (input_.driver == Driver::thread && !input_.spare_core);
+    const bool delays = shares_the_core();
     for (int round = 0; delays && round < kRounds && delay_launches() > kSettled; ++round) ends_ = bucket_ends();
     return result(delays ? delayed(backward_ends_) : backward_ends_);
   }
@@ -81,6 +81,15 @@ class Predictor {
     return steps;
   }
 
+  bool shares_the_core() const {
+    return input_.driver == Driver::polling || (input_.driver == Driver::thread && !input_.spare_core);
+  }
+
+  Attention attention() const {
+    if (input_.driver != Driver::polling) return {};
+    return {input_.profile.pulse, ends_.empty() ? backward_ends_ : delayed(backward_ends_)};
+  }
+
   void launch_at_first() {
     launched_ = ready_;
     if (input_.driver == Driver::blocking) launched_.assign(ready_.size(), backward_ends_);
@@ -93,7 +102,7 @@ class Predictor {
       for (std::size_t b = 0; b < buckets_.size(); ++b) {
         const Seconds begin = ends.empty() ? launched_[b] : std::max(launched_[b], ends.back());
         const Bytes bytes = input_.element * buckets_[b].elements.count;
-        ends.push_back(begin + ring_all_reduce_time(bytes, input_.world, input_.link));
+        ends.push_back(begin + ring_all_reduce_time(bytes, input_.world, input_.network.ring_link()));
       }
       return ends;
     }
@@ -101,7 +110,8 @@ class Predictor {
     for (std::size_t b = 0; b < plans_.size(); ++b) {
       collectives.push_back(collective(plans_[b], input_.element, launched_[b]));
     }
-    for (const auto& of_ranks : simulate(collectives, input_.link)) ends.push_back(of_ranks[0]);
+    for (const auto& of_ranks : simulate(collectives, input_.network, {.attention = attention()}))
+      ends.push_back(of_ranks[0]);
     return ends;
   }
 
@@ -142,13 +152,14 @@ class Predictor {
   Seconds control_time() const {
     std::vector<schedule::Plan> plans;
     if (input_.world > 1024) {
-      return schedule::recursive_doubling_steps(input_.world) * (input_.link.alpha + input_.link.beta * input_.control);
+      return schedule::recursive_doubling_steps(input_.world) *
+             (input_.network.ring_link().alpha + input_.network.ring_link().beta * input_.control);
     }
     for (int r = 0; r < input_.world; ++r) {
       plans.push_back(schedule::recursive_doubling_all_reduce(r, input_.world, 1));
     }
     const Collective record = collective(plans, input_.control, Seconds(0));
-    return simulate(std::span(&record, 1), input_.link)[0][0];
+    return simulate(std::span(&record, 1), input_.network)[0][0];
   }
 
   StepPrediction result(Seconds backward_ends) const {

@@ -27,6 +27,14 @@ std::span<T> part(std::span<T> values, schedule::Interval interval) {
 
 }  // namespace
 
+void GradientInstants::pulse(Instant now) {
+  if (looked) {
+    const Seconds since = now - *looked;
+    between += since, squares_between += since.count() * since.count();
+  }
+  looked = now;
+}
+
 template <class T>
 GradientSync<T>::GradientSync(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
                               const SyncOptions& options)
@@ -52,20 +60,37 @@ template <class T>
 void GradientSync<T>::begin_step() {
   for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = buckets_[b].end_tensor - buckets_[b].first_tensor;
   finite_ = true;
+  if (instants_ != nullptr) instants_->checking = Seconds(0), instants_->looked.reset();
+}
+
+template <class T>
+void GradientSync<T>::record(GradientInstants& where) {
+  where.final.resize(bucket_of_.size());
+  instants_ = &where;
 }
 
 template <class T>
 void GradientSync<T>::gradient_ready(std::size_t tensor) {
   const std::size_t bucket = bucket_of_[tensor];
   ANNULET_EXPECTS(missing_[bucket] > 0, "each gradient becomes final once a step");
+  if (instants_ != nullptr) {
+    instants_->final[tensor] = Clock::now() - std::chrono::duration_cast<Clock::duration>(instants_->checking);
+  }
   if (--missing_[bucket] == 0) launch(bucket);
 }
 
 // Summed in place, a bad value could no longer be traced to its rank; so it is looked for before.
 template <class T>
+void GradientSync<T>::check(std::size_t bucket) {
+  const Instant begin = instants_ != nullptr ? Clock::now() : Instant{};
+  if (!all_finite<T>(part(gradients_, buckets_[bucket].elements))) finite_ = false;
+  if (instants_ != nullptr) instants_->checking += Clock::now() - begin;
+}
+
+template <class T>
 void GradientSync<T>::launch(std::size_t bucket) {
   const bool alone = engine_.world() == 1;  // the norm will tell
-  if (!alone && !all_finite<T>(part(gradients_, buckets_[bucket].elements))) finite_ = false;
+  if (!alone || instants_ != nullptr) check(bucket);
   ready_[bucket] = Clock::now();
   engine_.launch(operations_[bucket]);
   engine_.poll();
@@ -73,6 +98,7 @@ void GradientSync<T>::launch(std::size_t bucket) {
 
 template <class T>
 void GradientSync<T>::pulse() {
+  if (instants_ != nullptr && missing_.front() == 0) instants_->pulse(Clock::now());
   engine_.poll();
 }
 

@@ -88,6 +88,11 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
                         summary.control_per_step.value());
   }
   text += '\n' + time_line(steps);
+  if (summary.predicted_step && summary.median_step) {
+    text += fmt::format("predicted before the run {} ms, measured {} ms (slowest rank's median): {:+.1f} %\n",
+                        milliseconds(summary.predicted_step), milliseconds(summary.median_step),
+                        100 * (*summary.median_step / *summary.predicted_step - 1));
+  }
   if (summary.hidden_fraction)
     text += fmt::format("hidden behind computation: {:.0f} %; ", 100 * *summary.hidden_fraction);
   if (summary.mfu) {

@@ -32,6 +32,12 @@ std::string link_text(const train::RunInfo& info) {
   return text + ")";
 }
 
+std::string prediction_text(const cost::StepPrediction& p) {
+  const auto ms = [](Seconds time) { return time.count() * 1e3; };
+  return fmt::format("step {:.2f} ms = until backward's end {:.2f} + exposed {:.2f} + optimiser {:.2f}", ms(p.step),
+                     ms(p.backward_ends), ms(p.exposed + p.control), ms(p.optimizer));
+}
+
 void append_time_left(fmt::memory_buffer& line, Seconds left) {
   const long s = static_cast<long>(left.count() + 0.5);
   if (s >= 3600) fmt::format_to(std::back_inserter(line), "{}:", s / 3600);
@@ -51,6 +57,7 @@ void Console::begin(const train::RunInfo& info) {
     text += fmt::format("buckets   {}\n", buckets_text(info.buckets));
     text += fmt::format("link      {}\n", link_text(info));
   }
+  if (info.prediction) text += fmt::format("predicted {}\n", prediction_text(*info.prediction));
   for (const std::string& warning : info.warnings) text += fmt::format("warning   {}\n", warning);
   print(text);
   begun_ = shown_ = Clock::now();

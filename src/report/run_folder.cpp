@@ -8,6 +8,7 @@
 
 #include "annulet/base/atomic_file.hpp"
 #include "annulet/base/error.hpp"
+#include "annulet/report/profile_file.hpp"
 #include "build_info.hpp"
 
 namespace annulet::report {
@@ -15,7 +16,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFiles[] = {"config.toml", "steps.jsonl", "buckets.jsonl", "summary.json", "weights.safetensors"};
+constexpr const char* kFiles[] = {"config.toml",         "steps.jsonl",  "buckets.jsonl",  "summary.json",
+                                  "weights.safetensors", "profile.json", "prediction.json"};
 
 void prepare(const std::filesystem::path& folder, Existing existing) {
   std::error_code error;
@@ -88,7 +90,10 @@ RunFolder::RunFolder(std::filesystem::path folder, Existing existing)
 
 RunFolder::~RunFolder() = default;
 
-void RunFolder::begin(const train::RunInfo& info) { write_atomically(folder_ / "config.toml", info.config_toml); }
+void RunFolder::begin(const train::RunInfo& info) {
+  write_atomically(folder_ / "config.toml", info.config_toml);
+  if (info.prediction) write_atomically(folder_ / "prediction.json", prediction_json(*info.prediction) + "\n");
+}
 
 // Formatted into one buffer, so that a step allocates nothing; written out every few seconds, so that it can be
 // watched.
@@ -120,7 +125,26 @@ void RunFolder::end(const train::Summary& summary, const std::vector<train::Buck
   std::string lines;
   for (const train::BucketRecord& record : buckets) write_line(lines, record);
   write_atomically(folder_ / "buckets.jsonl", lines);
+  if (summary.profile) write_atomically(folder_ / "profile.json", profile_json(*summary.profile));
   write_atomically(folder_ / "summary.json", summary_json(summary) + "\n");
+}
+
+std::string prediction_json(const cost::StepPrediction& p) {
+  Json buckets = Json::array();
+  for (const cost::BucketPrediction& bucket : p.buckets) {
+    buckets.push_back({{"bytes", bucket.bytes.value()},
+                       {"ready", bucket.ready.count()},
+                       {"start", bucket.start.count()},
+                       {"end", bucket.end.count()}});
+  }
+  const Json json{{"step_seconds", p.step.count()},
+                  {"backward_begins", p.backward_begins.count()},
+                  {"backward_ends", p.backward_ends.count()},
+                  {"exposed_seconds", p.exposed.count()},
+                  {"control_seconds", p.control.count()},
+                  {"optimizer_seconds", p.optimizer.count()},
+                  {"buckets", buckets}};
+  return json.dump(2);
 }
 
 std::string summary_json(const train::Summary& s) {
@@ -145,6 +169,7 @@ std::string summary_json(const train::Summary& s) {
         {"samples", evaluation ? Json(evaluation->samples) : Json(nullptr)},
         {"targets", evaluation ? Json(evaluation->targets) : Json(nullptr)}}},
       {"median_step_seconds", seconds(s.median_step)},
+      {"predicted_step_seconds", seconds(s.predicted_step)},
       {"samples_per_second", optional(s.samples_per_second)},
       {"median_exposed_seconds", seconds(s.median_exposed)},
       {"median_skew_seconds", seconds(s.median_skew)},

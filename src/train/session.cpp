@@ -14,6 +14,7 @@
 #include "annulet/train/trainer.hpp"
 #include "annulet/train/weights.hpp"
 #include "machine.hpp"
+#include "predict.hpp"
 
 namespace annulet::train {
 namespace {
@@ -77,6 +78,7 @@ class Session {
 
   // Everything that can be refused is refused here, on all ranks together.
   void prepare() {
+    agree_on(world_, [&] { require_lone_profile(); });
     agree_on(world_, [&] { data_ = load_data(config_); });
     require_equal(world_, data_.train->fingerprint() ^ (data_.test ? data_.test->fingerprint() : 0),
                   {"the data are not the same on all ranks", "every rank takes its slice of one data set",
@@ -93,6 +95,31 @@ class Session {
     require_equal_replicas("before the first step");
     samples_.emplace(steps_, trainer_->sync().buckets().size());
     records_.emplace(steps_);
+    agree_on(world_, [&] { predict(); });
+    if (options_.record_profile) begin_profile();
+  }
+
+  void require_lone_profile() const {
+    if (!options_.record_profile || world_.size() == 1) return;
+    throw InputError({fmt::format("a profile is recorded on one rank, there are {}", world_.size()),
+                      "it is of computing, and ranks wait for each other", "Run without mpirun"});
+  }
+
+  Workload this_workload() const {
+    return workload(config_, trainer_->model().describe(), trainer_->layout(),
+                    batch_per_rank(samples_of_a_step(), world_.size()));
+  }
+
+  void predict() {
+    if (!options_.profile) return;
+    require_fitting(*options_.profile, this_workload());
+    prediction_ = cost::predict_step(step_input(config_, machine_, *options_.profile, Bytes(sizeof(T)), world_.size()));
+  }
+
+  void begin_profile() {
+    profile_.emplace(trainer_->layout().tensors().size(), Bytes(sizeof(T)) * trainer_->layout().size(),
+                     samples_->count(steps_));
+    trainer_->record(profile_->instants());
   }
 
   void announce() {
@@ -106,6 +133,7 @@ class Session {
     for (const auto& bucket : trainer_->sync().buckets())
       info.buckets.push_back(Bytes(sizeof(T)) * bucket.elements.count);
     info.network = machine_.network, info.calibration_residual = machine_.calibration_residual;
+    info.prediction = prediction_;
     info.steps = steps_;
     info.train_samples = data_.train->samples(), info.test_samples = data_.test ? data_.test->samples() : 0;
     info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
@@ -119,6 +147,9 @@ class Session {
       const StepRecord record = make_step(step);
       if (samples_->wants(step)) {
         samples_->add(step, trainer_->sync(), trainer_->step_began(), trainer_->backward_ended());
+        if (profile_) {
+          profile_->add(record, {trainer_->step_began(), trainer_->backward_began(), trainer_->backward_ended()});
+        }
       }
       records_->add(record);
       last_loss_ = record.loss;
@@ -213,6 +244,8 @@ class Session {
     summary.flops_per_step = trainer_->model().flops(samples_of_a_step());
     summary.peak = machine_.peak, summary.gemm = machine_.gemm;
     summary.network = machine_.network;
+    if (prediction_) summary.predicted_step = prediction_->step;
+    if (profile_) summary.profile = Profile{this_workload(), profile_->result(), profile_->steps()};
     return summary;
   }
 
@@ -281,6 +314,8 @@ class Session {
   std::unique_ptr<collectives::Engine> engine_;  // goes first: what it has under way works on the trainer's memory
   std::optional<StepSamples> samples_;
   std::optional<RecordKeeper> records_;
+  std::optional<ProfileRecorder> profile_;
+  std::optional<cost::StepPrediction> prediction_;
   std::optional<double> last_loss_;
   std::optional<Evaluation> evaluation_;
   comm::Traffic traffic_;

@@ -158,7 +158,7 @@ StepRecord Trainer<T>::step() {
   sync_->finish();
   after.end(seconds.exposed);
   const parallel::ControlRecord mine = record_of(sums);
-  after.end(seconds.optimizer);
+  after.end(seconds.norm);
   const parallel::ControlRecord agreed = control_->agree(mine);
   after.end(seconds.control);
   seconds.exposed += seconds.control;
@@ -171,6 +171,7 @@ StepRecord Trainer<T>::step() {
   record.samples = slice.global;
   update(record.gradient_norm, record.learning_rate);
   const Instant end = after.end(seconds.optimizer);
+  seconds.optimizer += seconds.norm;
   account(record);
   seconds.total = end - step_began_;
   ++number_;
@@ -212,7 +213,7 @@ nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, bool spoil, 
     laps.end(seconds.data);
     const nn::LossSums sums = model_->forward(batch, weights_, nn::Mode::train, *sync_);
     total.loss += sums.loss, total.correct += sums.correct, total.targets += sums.targets;
-    laps.end(seconds.forward);
+    backward_began_ = laps.end(seconds.forward);
     const bool last = k + 1 == config_.accumulate;
     model_->backward(batch, weights_, gradients_, scale, k == 0 ? nn::Accumulate::overwrite : nn::Accumulate::add,
                      last ? static_cast<nn::Progress&>(*sync_) : quiet);

@@ -15,7 +15,7 @@ StepInput two_tensors(Driver driver) {
   input.profile = {Seconds(5e-3), {Seconds(10e-3), Seconds(20e-3)}, Seconds(30e-3), Seconds(1e-3), Seconds(2e-3)};
   input.tensors = {250, 250};
   input.sync = {Bytes(1000), Bytes(1000), Bytes(1 << 20), 2};
-  input.link = {Seconds(1e-3), Seconds(0), SecondsPerByte(1e-6), SecondsPerByte(0), "test"};
+  input.network = Link{Seconds(1e-3), Seconds(0), SecondsPerByte(1e-6), SecondsPerByte(0), "test"};
   input.world = 2;
   input.driver = driver;
   return input;

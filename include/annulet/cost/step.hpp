@@ -2,14 +2,15 @@
 // What a data-parallel step takes, from a profile of one rank's computing and a link: the event simulation of the plans
 // that the engine runs, launched when the driver would launch them. All ranks compute alike.
 //   blocking         every bucket is launched when backward has ended
-//   polling, thread  a bucket is launched when its last gradient is final; moving and adding bytes takes time of the
-//                    computing core (thread: unless the progress thread has a core of its own), which delays backward
+//   polling, thread  a bucket is launched when its last gradient is final; while backward runs, moving and adding bytes
+//                    takes time of the computing core, which delays backward (thread: unless the progress thread has a
+//                    core of its own), and polling looks at messages only at backward's pulses
 //   step = backward's end + exposed + norm / p + control record + optimiser
 // For the same inputs the same number, whoever asks: a run, a search for the best bucket cap, a planner.
 #include <string>
 #include <vector>
 
-#include "annulet/cost/link.hpp"
+#include "annulet/cost/network.hpp"
 #include "annulet/schedule/gradient_plan.hpp"
 
 namespace annulet::cost {
@@ -24,6 +25,7 @@ struct StepProfile {
   SecondsPerByte check{0};   // looking for bad values before a bucket is launched; not in the instants above
   SecondsPerByte moving{0};  // taking a byte to or from the link: a copy
   SecondsPerByte adding{0};  // adding a received byte
+  Seconds pulse{0};          // between two pulses of backward, seen from a random instant
 };
 
 enum class Driver { blocking, polling, thread };  // as collectives::Driver
@@ -33,7 +35,7 @@ struct StepInput {
   std::vector<Elements> tensors;  // [tensor] elements
   Bytes element{4};
   schedule::SyncOptions sync;
-  Link link;
+  Network network;
   int world = 1;
   Driver driver = Driver::blocking;
   bool spare_core = false;  // a progress thread has a core of its own

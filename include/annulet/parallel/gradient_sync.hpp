@@ -3,6 +3,7 @@
 // bucket's ring all-reduce is launched while backward works on earlier layers (PyTorch DDP, Li et al. 2020,
 // section 3.2.3). Buckets are slices of the flat gradient buffer; gradients are summed in place. Every rank launches
 // every bucket, also one whose share of the batch is empty.
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,12 +22,28 @@ struct BucketTimes {
   Instant finished;
 };
 
+// For a profile of computing: when each gradient was final, less what looking for bad values had taken by then, and how
+// often a polling driver would have looked since the first one was.
+struct GradientInstants {
+  std::vector<Instant> final;  // [tensor]
+  Seconds checking{0};
+  Seconds between{0};             // sum of the times between pulses
+  double squares_between{0};      // of the same, squared
+  std::optional<Instant> looked;  // at the last pulse
+
+  void pulse(Instant now);
+};
+
 template <class T>
 class GradientSync final : public nn::Progress {
  public:
   // Declares one operation per bucket. `gradients` has layout.size() elements and outlives this object.
   GradientSync(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
                const SyncOptions& options);
+
+  // From the next step on writes the instants of every step to `where`, which stays until the last step; bad values are
+  // then looked for even in a world of one, so that a rank among others does the same work.
+  void record(GradientInstants& where);
 
   void begin_step();
   void gradient_ready(std::size_t tensor) override;
@@ -48,6 +65,7 @@ class GradientSync final : public nn::Progress {
 
  private:
   void launch(std::size_t bucket);
+  void check(std::size_t bucket);
 
   collectives::Engine& engine_;
   std::span<T> gradients_;
@@ -58,6 +76,7 @@ class GradientSync final : public nn::Progress {
   std::vector<Instant> ready_;
   Bytes planned_{0};
   bool finite_ = true;
+  GradientInstants* instants_ = nullptr;  // where to, if somebody wants to know
 };
 
 // Whether every value is finite. Memory speed.

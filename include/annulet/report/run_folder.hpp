@@ -1,6 +1,7 @@
 #pragma once
-// What a run leaves behind, written by rank 0: config.toml, steps.jsonl (while it runs), buckets.jsonl, summary.json;
-// weights.safetensors is the session's. One JSON object per line; seconds and bytes are plain numbers.
+// What a run leaves behind, written by rank 0: config.toml and prediction.json (before the first step, if there is a
+// profile), steps.jsonl (while it runs), buckets.jsonl, profile.json (if asked for), summary.json; weights.safetensors
+// is the session's. One JSON object per line; seconds and bytes are plain numbers.
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -39,6 +40,9 @@ class RunFolder final : public train::Observer {
   fmt::memory_buffer line_;
   Instant flushed_;
 };
+
+// prediction.json: a step from its beginning, in seconds.
+std::string prediction_json(const cost::StepPrediction& prediction);
 
 // summary.json: null where a value is not known. Names as in the README.
 std::string summary_json(const train::Summary& summary);

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "annulet/cost/network.hpp"
+#include "annulet/cost/step.hpp"
+#include "annulet/train/profile.hpp"
 
 namespace annulet::train {
 
@@ -18,6 +20,7 @@ struct StepSeconds {
   Seconds control{0};    // the part of it that agreed on the control record
   Seconds optimizer{0};  // norm, clipping, update
   Seconds total{0};
+  Seconds norm{0};  // the part of `optimizer` that took the norm of this rank's chunks
 };
 
 struct StepRecord {
@@ -67,7 +70,8 @@ struct RunInfo {
   std::string algorithm;  // "ring, segments of 262.1 kB"
   std::vector<Bytes> buckets;
   cost::Network network;
-  std::optional<double> calibration_residual;  // median, relative
+  std::optional<double> calibration_residual;      // median, relative
+  std::optional<cost::StepPrediction> prediction;  // of a step, if there is a profile
   long steps = 0;
   Elements train_samples = 0, test_samples = 0;
   std::string mpi, thread_level;
@@ -100,6 +104,8 @@ struct Summary {
   Bytes peak_rss{0};          // largest over ranks
   cost::Network network;
   std::vector<StepCommunication> communication;  // of the sampled steps, the first five left out
+  std::optional<Seconds> predicted_step;         // from a profile, before the first step
+  std::optional<Profile> profile;                // of this run, if it was asked for
 };
 
 // Told by the trainer on rank 0, in this order; the others are told nothing.

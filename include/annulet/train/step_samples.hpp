@@ -31,6 +31,7 @@ class StepSamples {
   StepSamples(long steps, std::size_t buckets, long most = 200);
 
   bool wants(long step) const { return step % stride_ == 0; }
+  long count(long steps) const { return (steps + stride_ - 1) / stride_; }  // how many of the first so many
 
   // The buckets of a step that has just ended.
   template <class T>

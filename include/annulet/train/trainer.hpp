@@ -44,8 +44,12 @@ class Trainer {
   Elements steps_per_epoch() const { return sampler_.steps_per_epoch(); }
   const parallel::GradientSync<T>& sync() const { return *sync_; }
 
-  // Of the last step: when it and its backward pass began and ended, and the control bytes it sent.
+  // From the next step on writes when each gradient is final to `where`, which stays until the last step.
+  void record(parallel::GradientInstants& where) { sync_->record(where); }
+
+  // Of the last step: when it and its (last) backward pass began and ended, and the control bytes it sent.
   Instant step_began() const { return step_began_; }
+  Instant backward_began() const { return backward_began_; }
   Instant backward_ended() const { return backward_ended_; }
   Bytes control_bytes() const { return control_bytes_; }
 
@@ -78,7 +82,7 @@ class Trainer {
 
   AlignedVector<T> features_, values_;  // of the micro-batch being worked on
   std::vector<std::int32_t> tokens_, labels_;
-  Instant step_began_{}, backward_ended_{};
+  Instant step_began_{}, backward_began_{}, backward_ended_{};
   comm::Traffic traffic_;  // at the end of the last step or evaluation
   Bytes control_bytes_{0};
 };
