@@ -71,6 +71,13 @@ class Adder {
     return add_unit_option(app_, flag, value, parse_bytes, fmt::format("{}B", value.value()), meaning);
   }
 
+  CLI::Option* add(const std::string& flag, std::optional<Bytes>& value, const char* meaning) const {
+    const auto read =
+        +[](std::string_view text) { return text == "auto" ? std::nullopt : std::optional(parse_bytes(text)); };
+    const std::string shown = value ? fmt::format("{}B", value->value()) : "auto";
+    return add_parsed(flag, value, meaning, read, shown, "BYTES|auto");
+  }
+
   CLI::Option* add(const std::string& flag, Seconds& value, const char* meaning) const {
     return add_unit_option(app_, flag, value, parse_seconds, fmt::format("{}s", value.count()), meaning);
   }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <iterator>
@@ -38,6 +39,28 @@ std::string prediction_text(const cost::StepPrediction& p) {
                      ms(p.backward_ends), ms(p.exposed + p.control), ms(p.optimizer));
 }
 
+std::string binary_text(Bytes bytes) {
+  const std::int64_t kibibytes = bytes.value() >> 10;
+  return kibibytes % 1024 == 0 ? fmt::format("{} MiB", kibibytes >> 10) : fmt::format("{} KiB", kibibytes);
+}
+
+// The predicted curve, bars from 0 to the dearest cap.
+std::string bucket_cap_text(const cost::BucketCapChoice& choice) {
+  constexpr double kWidth = 30;
+  const auto dearer = [](const auto& a, const auto& b) { return a.step < b.step; };
+  const Seconds dearest = std::max_element(choice.curve.begin(), choice.curve.end(), dearer)->step;
+  std::string text =
+      fmt::format("bucket    auto: {}, the largest cap within 1 % of the cheapest predicted step\n          (on {})\n",
+                  binary_text(choice.cap), choice.basis);
+  for (const cost::CapPrediction& point : choice.curve) {
+    text += fmt::format("{:>18} {:>4} bucket{} {:>9.3f} ms  {}{}\n", binary_text(point.cap), point.buckets,
+                        point.buckets == 1 ? " " : "s", point.step.count() * 1e3,
+                        std::string(static_cast<std::size_t>(kWidth * (point.step / dearest)), '#'),
+                        point.cap == choice.cap ? " <" : "");
+  }
+  return text;
+}
+
 void append_time_left(fmt::memory_buffer& line, Seconds left) {
   const long s = static_cast<long>(left.count() + 0.5);
   if (s >= 3600) fmt::format_to(std::back_inserter(line), "{}:", s / 3600);
@@ -54,6 +77,7 @@ void Console::begin(const train::RunInfo& info) {
   text += fmt::format("data      {} training samples, {} test samples\n", info.train_samples, info.test_samples);
   if (info.ranks > 1) {
     text += fmt::format("engine    {}; {} (driver: {})\n", info.algorithm, info.driver, info.driver_reason);
+    if (info.bucket_cap) text += bucket_cap_text(*info.bucket_cap);
     text += fmt::format("buckets   {}\n", buckets_text(info.buckets));
     text += fmt::format("link      {}\n", link_text(info));
   }

@@ -39,6 +39,16 @@ Json seconds(const std::optional<Seconds>& value) { return value ? number(value-
 
 Json optional(const std::optional<double>& value) { return value ? number(*value) : Json(nullptr); }
 
+Json bucket_cap_json(const std::optional<cost::BucketCapChoice>& choice) {
+  if (!choice) return nullptr;
+  Json curve = Json::array();
+  for (const cost::CapPrediction& point : choice->curve) {
+    curve.push_back(
+        {{"cap_bytes", point.cap.value()}, {"buckets", point.buckets}, {"predicted_step_seconds", point.step.count()}});
+  }
+  return {{"cap_bytes", choice->cap.value()}, {"basis", choice->basis}, {"curve", curve}};
+}
+
 Json link_json(const cost::Link& link) {
   const double beta = link.beta.value();
   Json json{{"alpha_seconds", link.alpha.count()},
@@ -162,6 +172,7 @@ std::string summary_json(const train::Summary& s) {
       {"steps", s.steps},
       {"global_batch", s.global_batch},
       {"bucket_bytes", s.bucket_bytes.value()},
+      {"bucket_auto", bucket_cap_json(s.bucket_cap)},
       {"train_loss", optional(s.train_loss)},
       {"eval",
        {{"loss", evaluation ? number(evaluation->loss) : Json(nullptr)},

@@ -70,6 +70,7 @@ std::string toml_value(const std::string& value) { return quoted(value); }
 std::string toml_value(bool value) { return value ? "true" : "false"; }
 std::string toml_value(const std::vector<Elements>& value) { return fmt::format("[{}]", fmt::join(value, ", ")); }
 std::string toml_value(Bytes value) { return fmt::format("\"{}B\"", value.value()); }
+std::string toml_value(const std::optional<Bytes>& value) { return value ? toml_value(*value) : quoted("auto"); }
 std::string toml_value(Seconds value) { return fmt::format("\"{}s\"", value.count()); }
 std::string toml_value(const auto& number) { return fmt::format("{}", number); }
 
@@ -125,7 +126,8 @@ nn::Schedule schedule(const Config& config, long total_steps) {
 }
 
 parallel::SyncOptions sync_options(const Config& config) {
-  return {config.bucket, config.first_bucket, segment_for(config), config.slots > 0 ? config.slots : slots_for(config)};
+  const Bytes bucket = config.bucket.value_or(parallel::SyncOptions().bucket);
+  return {bucket, config.first_bucket, segment_for(config), config.slots > 0 ? config.slots : slots_for(config)};
 }
 
 namespace {
@@ -204,9 +206,9 @@ void validate(const Config& config) {
   require(config.clip >= 0, "optimizer.clip", config.clip, "a norm is not negative");
   require(std::isfinite(config.deviation) && config.deviation > 0, "data.deviation", config.deviation,
           "features are divided by it");
-  require(config.bucket.value() > 0, "bucket", config.bucket.value(), "a bucket holds a parameter");
+  const std::int64_t bucket = config.bucket.value_or(Bytes(1)).value();
+  require(bucket > 0, "bucket", bucket, "a bucket holds a parameter");
   require(config.first_bucket.value() > 0, "first-bucket", config.first_bucket.value(), "a bucket holds a parameter");
-
   require(config.slots >= 0 && config.slots <= 64, "slots", config.slots, "0 to 64");
   require(config.deadline.count() > 0, "deadline", config.deadline.count(), "waiting takes time");
   if (!config.emulate.empty()) comm::parse_emulated_link(config.emulate);

@@ -1,5 +1,8 @@
 #include "predict.hpp"
 
+#include <fmt/format.h>
+
+#include "annulet/comm/emulated.hpp"
 #include "annulet/parallel/control.hpp"
 
 namespace annulet::train {
@@ -17,7 +20,68 @@ cost::Driver driver_of(collectives::Driver driver) {
   return cost::Driver::thread;
 }
 
+struct Basis {
+  cost::Network network;
+  FlopRate compute;
+  std::string text;
+};
+
+Basis basis_of(const BucketCapInput& input) {
+  Basis basis{cost::assumed_link(), cost::kAssumedCompute, "an assumed link of 10 Gb/s"};
+  if (input.file) {
+    basis.network = input.machine.network;
+    if (input.file->compute.value() > 0) basis.compute = input.file->compute;
+    basis.text = "the machine file";
+  } else if (!input.config.emulate.empty()) {
+    const comm::EmulatedLink link = comm::parse_emulated_link(input.config.emulate);
+    basis.network = cost::Link{link.latency, Seconds(0), cost::SecondsPerByte(1 / link.bandwidth.value())};
+    basis.text = "the emulated link";
+  }
+  basis.text += input.profile ? ", computing from the profile"
+                              : fmt::format(", computing estimated at {} a core", to_text(basis.compute));
+  return basis;
+}
+
+std::vector<double> packed(const cost::BucketCapChoice& choice) {
+  std::vector<double> values{choice.cap.as_double()};
+  for (const cost::CapPrediction& point : choice.curve) {
+    values.insert(values.end(), {point.cap.as_double(), static_cast<double>(point.buckets), point.step.count()});
+  }
+  return values;
+}
+
+cost::BucketCapChoice unpacked(std::span<const double> values) {
+  cost::BucketCapChoice choice{Bytes(static_cast<std::int64_t>(values[0])), {}, {}};
+  for (std::size_t i = 1; i < values.size(); i += 3) {
+    choice.curve.push_back(
+        {Bytes(static_cast<std::int64_t>(values[i])), static_cast<std::size_t>(values[i + 1]), Seconds(values[i + 2])});
+  }
+  return choice;
+}
+
+// Processors may differ in the last bit of a double, and then in their choice.
+cost::BucketCapChoice from_rank_0(const comm::Communicator& communicator, const cost::BucketCapChoice& mine) {
+  std::vector<double> values = packed(mine);
+  const double length = static_cast<double>(values.size());
+  values.resize(static_cast<std::size_t>(communicator.all_gather(std::span(&length, 1)).front()));
+  communicator.broadcast(std::as_writable_bytes(std::span(values)), 0);
+  return unpacked(values);
+}
+
 }  // namespace
+
+cost::BucketCapChoice choose_bucket_cap(const comm::Communicator& communicator, const BucketCapInput& input) {
+  const Basis basis = basis_of(input);
+  Profile profile;
+  profile.workload.sizes = input.tensors;
+  profile.step = input.profile ? input.profile->step
+                               : cost::estimated_profile(input.tensors, input.element, input.flops, basis.compute);
+  cost::StepInput step = step_input(input.config, input.machine, profile, input.element, communicator.size());
+  step.network = basis.network;
+  cost::BucketCapChoice choice = from_rank_0(communicator, cost::cheapest_bucket_cap(std::move(step)));
+  choice.basis = basis.text;
+  return choice;
+}
 
 cost::StepInput step_input(const Config& config, const Machine& machine, const Profile& profile, Bytes element,
                            int world) {
@@ -34,8 +98,6 @@ cost::StepInput step_input(const Config& config, const Machine& machine, const P
   return input;
 }
 
-Elements batch_per_rank(Elements batch, int world) {
-  return (batch + world - 1) / world;
-}
+Elements batch_per_rank(Elements batch, int world) { return (batch + world - 1) / world; }
 
 }  // namespace annulet::train

@@ -12,4 +12,18 @@ cost::StepInput step_input(const Config& config, const Machine& machine, const P
 // Samples of the largest rank's share of a step.
 Elements batch_per_rank(Elements batch, int world);
 
+// The bucket cap for `auto`, the same on every rank: rank 0's. `profile`, or an estimate of it. Predicts on the machine
+// file's network, else on the emulated link, else on the link that cost assumes: nothing that was measured at the
+// start.
+struct BucketCapInput {
+  const Config& config;
+  const Machine& machine;
+  const std::optional<cost::Machine>& file;
+  const std::optional<Profile>& profile;
+  std::vector<Elements> tensors;
+  Bytes element;
+  Flops flops;  // forward and backward of one rank
+};
+cost::BucketCapChoice choose_bucket_cap(const comm::Communicator& communicator, const BucketCapInput& input);
+
 }  // namespace annulet::train

@@ -84,7 +84,8 @@ class Session {
                   {"the data are not the same on all ranks", "every rank takes its slice of one data set",
                    "Give all ranks the same files"});
     steps_ = total_steps(config_, *data_.train);
-    machine_ = look_at_machine(environment_, config_, config_.bucket, options_.machine);
+    machine_ = look_at_machine(environment_, config_, sync_options(config_).bucket, options_.machine);
+    if (!config_.bucket) decide_bucket_cap();
     engine_ = std::make_unique<collectives::Engine>(
         transport_factory(world_, config_)(), collectives::EngineOptions{machine_.driver.driver, config_.deadline});
     agree_on(world_, [&] {
@@ -110,6 +111,21 @@ class Session {
                     batch_per_rank(samples_of_a_step(), world_.size()));
   }
 
+  void decide_bucket_cap() {
+    config_.bucket = sync_options(config_).bucket;  // where nothing is sent, or for want of a better one
+    if (world_.size() == 1) return;
+    std::vector<Elements> tensors;
+    std::unique_ptr<nn::Model<T>> model;  // a small one, for its layout
+    agree_on(world_, [&] { model = make_model<T>(config_, data_.train->shape().classes, 1); });
+    for (const nn::Tensor& tensor : model->layout().tensors()) tensors.push_back(tensor.count);
+    if (options_.profile && options_.profile->workload.sizes != tensors) return;  // refused in predict()
+    const Flops flops = model->flops(batch_per_rank(samples_of_a_step(), world_.size()));
+    bucket_cap_ = choose_bucket_cap(
+        world_, {config_, machine_, options_.machine, options_.profile, std::move(tensors), Bytes(sizeof(T)), flops});
+    config_.bucket = bucket_cap_->cap;
+    config_.first_bucket = std::min(config_.first_bucket, bucket_cap_->cap);
+  }
+
   void predict() {
     if (!options_.profile) return;
     require_fitting(*options_.profile, this_workload());
@@ -133,7 +149,7 @@ class Session {
     for (const auto& bucket : trainer_->sync().buckets())
       info.buckets.push_back(Bytes(sizeof(T)) * bucket.elements.count);
     info.network = machine_.network, info.calibration_residual = machine_.calibration_residual;
-    info.prediction = prediction_;
+    info.prediction = prediction_, info.bucket_cap = bucket_cap_;
     info.steps = steps_;
     info.train_samples = data_.train->samples(), info.test_samples = data_.test ? data_.test->samples() : 0;
     info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
@@ -238,7 +254,7 @@ class Session {
     summary.seed = config_.seed, summary.ranks = world_.size();
     summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = algorithm();
     summary.parameters = trainer_->layout().size(), summary.steps = steps_, summary.global_batch = config_.batch;
-    summary.bucket_bytes = config_.bucket;
+    summary.bucket_bytes = sync_options(config_).bucket, summary.bucket_cap = bucket_cap_;
     summary.train_loss = last_loss_;
     summary.evaluation = evaluation_;
     summary.flops_per_step = trainer_->model().flops(samples_of_a_step());
@@ -315,6 +331,7 @@ class Session {
   std::optional<StepSamples> samples_;
   std::optional<RecordKeeper> records_;
   std::optional<ProfileRecorder> profile_;
+  std::optional<cost::BucketCapChoice> bucket_cap_;
   std::optional<cost::StepPrediction> prediction_;
   std::optional<double> last_loss_;
   std::optional<Evaluation> evaluation_;

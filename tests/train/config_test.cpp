@@ -54,7 +54,9 @@ TEST(Config, TomlHoldsEveryOptionInItsSection) {
   });
   EXPECT_THAT(toml, HasSubstr("[model]\nkind = \"mlp\"\nwidths = [3, 2]\n"));
   EXPECT_THAT(toml, HasSubstr("emulate = \"alpha=1ms,bandwidth=1MB/s\""));
-  EXPECT_THAT(toml, HasSubstr("bucket = \"4194304B\""));
+  EXPECT_THAT(toml, HasSubstr("\nbucket = \"auto\""));
+  config.bucket = Bytes(4 << 20);
+  EXPECT_THAT(to_toml(config), HasSubstr("\nbucket = \"4194304B\""));
 }
 
 TEST(Config, WritesTextsThatTheReaderTakesAsTheyAre) {

@@ -33,7 +33,7 @@ inline Config config() {
   config.shuffle = false;
   config.steps = 6;
   config.lr = 0.1;
-  config.first_bucket = config.bucket = Bytes(64);
+  config.bucket = config.first_bucket = Bytes(64);
   config.segment = Bytes(16);
   return config;
 }

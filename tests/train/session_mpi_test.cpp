@@ -27,7 +27,7 @@ Config small() {
   config.widths = {30, 40, 4};
   config.data = "synthetic", config.samples = 64, config.test_samples = 33;
   config.batch = 16, config.steps = 10;
-  config.first_bucket = config.bucket = Bytes(3000);
+  config.bucket = config.first_bucket = Bytes(3000);
   return config;
 }
 
@@ -72,6 +72,20 @@ TEST_F(SessionOverMpi, PredictsOnTheGivenLinkInsteadOfMeasuring) {
   const Summary summary = run(small(), recorder, {.weights = {}, .machine = machine_});
   EXPECT_EQ(summary.network.inside.source, "test");
   EXPECT_FALSE(recorder.info.calibration_residual);
+}
+
+TEST_F(SessionOverMpi, ResolvesAnOpenBucketCapFromTheMachineFileAlikeOnAllRanks) {
+  Config config = small();
+  config.bucket.reset();
+  Recorder recorder;
+  const Summary summary = run(config, recorder, {.weights = {}, .machine = machine_});
+  ASSERT_EQ(summary.bucket_cap.has_value(), environment_.world().size() > 1);
+  if (!summary.bucket_cap) return;
+  EXPECT_EQ(summary.bucket_cap->cap, Bytes(64 << 10));  // the whole model
+  EXPECT_EQ(summary.bucket_bytes, summary.bucket_cap->cap);
+  EXPECT_THAT(summary.bucket_cap->basis, testing::HasSubstr("the machine file"));
+  if (environment_.world().rank() != 0) return;
+  EXPECT_THAT(recorder.info.config_toml, testing::HasSubstr("\nbucket = \"65536B\"\nfirst-bucket = \"3000B\""));
 }
 
 TEST_F(SessionOverMpi, ZeroStepsEvaluateAndWriteTheInitialWeights) {

@@ -2,6 +2,7 @@
 // Everything that decides a run, as typed values with their defaults. for_each_option lists the options once, with name
 // and meaning: the command line, the configuration file, its resolved copy in the run folder and the help all read it.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,8 @@ struct Config {
   double final_lr = 0;
 
   std::string driver = "auto";
-  Bytes bucket{4 << 20}, first_bucket{1 << 20}, segment{0};
+  std::optional<Bytes> bucket;  // nothing: auto
+  Bytes first_bucket{1 << 20}, segment{0};
   int slots = 0;
   std::string emulate;
   Seconds deadline{300};
@@ -118,7 +120,7 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("optimizer.final-lr", c.final_lr, "cosine: learning rate of the last step");
 
   visit("driver", c.driver, "who moves communication: blocking, polling, thread or auto");
-  visit("bucket", c.bucket, "most bytes of gradients reduced together");
+  visit("bucket", c.bucket, "most bytes of gradients reduced together; auto: the cheapest predicted step");
   visit("first-bucket", c.first_bucket, "the same for the first bucket, so that communication starts early");
   visit("segment", c.segment, "most bytes in one message; 0: by the link");
   visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
@@ -127,7 +129,7 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("inject", c.inject, "for tests: throw, nan, slow or stop, as nan:rank=1,step=3");
 }
 
-// The typed parts. Each throws InputError naming the option, the value and what there is.
+// The typed parts, `auto` as its default. Each throws InputError naming the option, the value and what there is.
 nn::MlpOptions mlp_options(const Config& config);
 nn::GptOptions gpt_options(const Config& config);  // with a vocabulary of 0 where the data decide
 nn::OptimizerOptions optimizer_options(const Config& config);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "annulet/cost/bucket_cap.hpp"
 #include "annulet/cost/network.hpp"
 #include "annulet/cost/step.hpp"
 #include "annulet/train/profile.hpp"
@@ -70,8 +71,9 @@ struct RunInfo {
   std::string algorithm;  // "ring, segments of 262.1 kB"
   std::vector<Bytes> buckets;
   cost::Network network;
-  std::optional<double> calibration_residual;      // median, relative
-  std::optional<cost::StepPrediction> prediction;  // of a step, if there is a profile
+  std::optional<double> calibration_residual;       // median, relative
+  std::optional<cost::StepPrediction> prediction;   // of a step, if there is a profile
+  std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
   long steps = 0;
   Elements train_samples = 0, test_samples = 0;
   std::string mpi, thread_level;
@@ -103,9 +105,10 @@ struct Summary {
   std::optional<double> hfu;  // the same with activations that are computed again counted
   Bytes peak_rss{0};          // largest over ranks
   cost::Network network;
-  std::vector<StepCommunication> communication;  // of the sampled steps, the first five left out
-  std::optional<Seconds> predicted_step;         // from a profile, before the first step
-  std::optional<Profile> profile;                // of this run, if it was asked for
+  std::vector<StepCommunication> communication;     // of the sampled steps, the first five left out
+  std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
+  std::optional<Seconds> predicted_step;            // from a profile, before the first step
+  std::optional<Profile> profile;                   // of this run, if it was asked for
 };
 
 // Told by the trainer on rank 0, in this order; the others are told nothing.

@@ -12,10 +12,10 @@
 namespace annulet::train {
 
 struct SessionOptions {
-  std::filesystem::path weights;         // where rank 0 writes the weights at the end; empty: nowhere
-  std::optional<cost::Machine> machine;  // the network to predict with, instead of a calibration at the start
-  std::optional<Profile> profile;        // of one rank: to predict a step from, before the first one
-  bool record_profile = false;           // leave one in the summary; one rank only
+  std::filesystem::path weights{};         // where rank 0 writes the weights at the end; empty: nowhere
+  std::optional<cost::Machine> machine{};  // the network to predict with, instead of a calibration at the start
+  std::optional<Profile> profile{};        // of one rank: to predict a step from, before the first one
+  bool record_profile = false;             // leave one in the summary; one rank only
 };
 
 // `observer` is told of the run on rank 0 only. Returns the summary there; elsewhere it is incomplete.
