@@ -25,6 +25,7 @@ struct TrainOptions {
   std::string machine;
   std::string predict_from;
   bool record_profile = false;
+  std::optional<long> show_step;
 };
 
 // Everything that a run reports to.
@@ -61,6 +62,8 @@ void add_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--predict-from", options.predict_from,
                  "a profile.json: predict a step before the first one and compare at the end")
       ->group("Files");
+  app.add_option("--show-step", options.show_step, "draw this step, counted from 0, beside its prediction at the end")
+      ->group("Run");
   app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")
       ->check(CLI::PositiveNumber)
       ->group("Run");
@@ -75,7 +78,7 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
     train::validate(options.config);
     if (!options.machine.empty()) session.machine = cost::read_machine_file(options.machine);
     if (!options.predict_from.empty()) session.profile = report::read_profile(options.predict_from);
-    session.record_profile = options.record_profile;
+    session.record_profile = options.record_profile, session.show_step = options.show_step;
     if (options.record_profile && options.out.empty()) {
       throw InputError({"--record-profile has no folder to write to", "", "Name one with --out"});
     }

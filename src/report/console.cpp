@@ -8,6 +8,7 @@
 #include <iterator>
 
 #include "annulet/report/closing_table.hpp"
+#include "annulet/report/step_drawing.hpp"
 
 namespace annulet::report {
 namespace {
@@ -115,6 +116,9 @@ void Console::evaluated(long step, const train::Evaluation& evaluation) {
 void Console::end(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
                   const std::vector<train::StepRecord>& steps) {
   print(closing_table(summary, buckets, steps));
+  if (!summary.shown) return;
+  const bool plain = liveliness_ != Liveliness::redraw || std::getenv("NO_COLOR") != nullptr;
+  print(draw_step(*summary.shown, {terminal_width(), plain ? Colour::none : Colour::ansi}));
 }
 
 void Console::print(const std::string& text) {

@@ -84,6 +84,7 @@ class Session {
                   {"the data are not the same on all ranks", "every rank takes its slice of one data set",
                    "Give all ranks the same files"});
     steps_ = total_steps(config_, *data_.train);
+    agree_on(world_, [&] { require_shown_step(); });
     machine_ = look_at_machine(environment_, config_, sync_options(config_).bucket, options_.machine);
     if (!config_.bucket) decide_bucket_cap();
     engine_ = std::make_unique<collectives::Engine>(
@@ -94,7 +95,7 @@ class Session {
     });
     collectives::require_same_operations(world_, *engine_);
     require_equal_replicas("before the first step");
-    samples_.emplace(steps_, trainer_->sync().buckets().size());
+    samples_.emplace(steps_, trainer_->sync().buckets().size(), options_.show_step);
     records_.emplace(steps_);
     agree_on(world_, [&] { predict(); });
     if (options_.record_profile) begin_profile();
@@ -104,6 +105,12 @@ class Session {
     if (!options_.record_profile || world_.size() == 1) return;
     throw InputError({fmt::format("a profile is recorded on one rank, there are {}", world_.size()),
                       "it is of computing, and ranks wait for each other", "Run without mpirun"});
+  }
+
+  void require_shown_step() const {
+    if (!options_.show_step || (*options_.show_step >= 0 && *options_.show_step < steps_)) return;
+    throw InputError({fmt::format("--show-step {} is no step of this run", *options_.show_step),
+                      steps_ > 0 ? fmt::format("they are numbered 0 to {}", steps_ - 1) : "it makes none", ""});
   }
 
   Workload this_workload() const {
@@ -168,6 +175,7 @@ class Session {
         }
       }
       records_->add(record);
+      if (step == options_.show_step) shown_ = ShownStep{record, {}, prediction_};
       last_loss_ = record.loss;
       if (speaks()) observer_.step(record);
       if (evaluation_is_due(step)) evaluate(step);
@@ -213,8 +221,9 @@ class Session {
     add_traffic(summary, buckets);
     add_times(summary);
     const auto report = samples_->gather(world_, {buckets, Bytes(sizeof(T)), sync_options(config_), machine_.network,
-                                                  clock_drift(world_, machine_.clock, config_)});
+                                                  clock_drift(world_, machine_.clock, config_), options_.show_step});
     add_communication(summary, report.steps);
+    add_shown(summary, report.buckets);
     summary.peak_rss = Bytes(static_cast<std::int64_t>(world_.maximum(measure::peak_resident().as_double())));
     if (speaks()) observer_.end(summary, report.buckets, records_->kept());
     return summary;
@@ -318,6 +327,13 @@ class Session {
     summary.hidden_fraction = std::max(0.0, 1 - *median(without_first(exposed)) / *summary.all_reduce_measured);
   }
 
+  void add_shown(Summary& summary, const std::vector<BucketRecord>& buckets) {
+    if (!shown_) return;
+    const auto is_shown = [&](const BucketRecord& bucket) { return bucket.step == shown_->record.step; };
+    if (world_.size() > 1) std::copy_if(buckets.begin(), buckets.end(), std::back_inserter(shown_->buckets), is_shown);
+    summary.shown = std::move(shown_);
+  }
+
   Config config_;
   const comm::Environment& environment_;
   comm::Communicator world_;
@@ -331,6 +347,7 @@ class Session {
   std::optional<StepSamples> samples_;
   std::optional<RecordKeeper> records_;
   std::optional<ProfileRecorder> profile_;
+  std::optional<ShownStep> shown_;
   std::optional<cost::BucketCapChoice> bucket_cap_;
   std::optional<cost::StepPrediction> prediction_;
   std::optional<double> last_loss_;

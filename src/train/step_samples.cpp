@@ -62,7 +62,11 @@ std::vector<std::vector<schedule::Plan>> all_plans(int world, std::span<const sc
 class Predictor {
  public:
   Predictor(std::vector<Rows> ranks, const StepSamples::Context& context)
-      : ranks_(std::move(ranks)), buckets_(context.buckets), element_(context.element), network_(context.network) {
+      : ranks_(std::move(ranks)),
+        buckets_(context.buckets),
+        element_(context.element),
+        network_(context.network),
+        also_(context.also) {
     const auto world = static_cast<int>(ranks_.size());
     simulates_ = steps_of_plans(world, context) <= kMostSteps;
     if (simulates_) plans_ = all_plans(world, context.buckets, context.element, context.sync);
@@ -71,7 +75,9 @@ class Predictor {
   StepSamples::Report run() const {
     StepSamples::Report report;
     const std::size_t stride = affordable_stride();
-    for (std::size_t row = 0; row < ranks_[0].count(); row += stride) add(row, report);
+    for (std::size_t row = 0; row < ranks_[0].count(); ++row) {
+      if (row % stride == 0 || ranks_[0].step(row) == also_) add(row, report);
+    }
     return report;
   }
 
@@ -165,15 +171,16 @@ class Predictor {
   std::span<const schedule::Bucket> buckets_;
   Bytes element_;
   cost::Network network_;
+  std::optional<long> also_;
   bool simulates_ = true;
   std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]; empty unless simulated
 };
 
 }  // namespace
 
-StepSamples::StepSamples(long steps, std::size_t buckets, long most)
-    : buckets_(buckets), stride_(std::max(1L, (steps - 1) / most + 1)) {
-  const auto rows = static_cast<std::size_t>(steps / stride_ + 1);
+StepSamples::StepSamples(long steps, std::size_t buckets, std::optional<long> also, long most)
+    : buckets_(buckets), stride_(std::max(1L, (steps - 1) / most + 1)), also_(also) {
+  const auto rows = static_cast<std::size_t>(count(steps));
   steps_.reserve(rows);
   instants_.reserve(rows * (kHead - 1 + kPerBucket * buckets));
 }

@@ -61,7 +61,7 @@ Config tiny_gpt() {
   config.model = "gpt", config.data = "synthetic", config.vocabulary = 11;
   config.context = 6, config.layers = 2, config.heads = 2, config.width = 8, config.dropout = 0.1;
   config.optimizer = "adamw", config.lr = 0.01, config.clip = 1, config.batch = 7;
-  config.first_bucket = config.bucket = Bytes(1000), config.segment = Bytes(256);
+  config.bucket = config.first_bucket = Bytes(1000), config.segment = Bytes(256);
   return config;
 }
 

@@ -62,6 +62,13 @@ struct StepCommunication {
   Seconds skew{0};       // part of the exposed time in which a rank had not started its last bucket
 };
 
+// A step that somebody wants to see.
+struct ShownStep {
+  StepRecord record;
+  std::vector<BucketRecord> buckets;
+  std::optional<cost::StepPrediction> prediction;  // if there is a profile
+};
+
 // Known before the first step.
 struct RunInfo {
   std::string model;  // its one-line description
@@ -108,6 +115,7 @@ struct Summary {
   std::vector<StepCommunication> communication;     // of the sampled steps, the first five left out
   std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
   std::optional<Seconds> predicted_step;            // from a profile, before the first step
+  std::optional<ShownStep> shown;                   // if one was asked for
   std::optional<Profile> profile;                   // of this run, if it was asked for
 };
 

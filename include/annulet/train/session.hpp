@@ -15,6 +15,7 @@ struct SessionOptions {
   std::filesystem::path weights{};         // where rank 0 writes the weights at the end; empty: nowhere
   std::optional<cost::Machine> machine{};  // the network to predict with, instead of a calibration at the start
   std::optional<Profile> profile{};        // of one rank: to predict a step from, before the first one
+  std::optional<long> show_step{};         // sample this one whatever else, and put it into the summary
   bool record_profile = false;             // leave one in the summary; one rank only
 };
 

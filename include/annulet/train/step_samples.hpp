@@ -1,6 +1,7 @@
 #pragma once
 // The instants of some steps' buckets, kept on every rank without a message during the run, brought together on rank 0
 // afterwards and set beside the event simulation of the same step.
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,11 +28,13 @@ struct ClockDrift {
 
 class StepSamples {
  public:
-  // Room for about `most` evenly spaced steps out of `steps`, of `buckets` buckets each.
-  StepSamples(long steps, std::size_t buckets, long most = 200);
+  // Room for about `most` evenly spaced steps out of `steps`, of `buckets` buckets each; and `also` this one.
+  StepSamples(long steps, std::size_t buckets, std::optional<long> also = std::nullopt, long most = 200);
 
-  bool wants(long step) const { return step % stride_ == 0; }
-  long count(long steps) const { return (steps + stride_ - 1) / stride_; }  // how many of the first so many
+  bool wants(long step) const { return step % stride_ == 0 || step == also_; }
+  long count(long steps) const {
+    return (steps + stride_ - 1) / stride_ + (also_ ? 1 : 0);
+  }  // how many of the first so many
 
   // The buckets of a step that has just ended.
   template <class T>
@@ -49,6 +52,7 @@ class StepSamples {
     parallel::SyncOptions sync;
     cost::Network network;
     ClockDrift clock;
+    std::optional<long> also{};  // a step that must not be left out, however many there are
   };
 
   // Collective, after the engine has gone. On rank 0: everything measured and predicted; elsewhere empty.
@@ -57,6 +61,7 @@ class StepSamples {
  private:
   std::size_t buckets_;
   long stride_;
+  std::optional<long> also_;
   std::vector<long> steps_;        // [sample]
   std::vector<Instant> instants_;  // [sample]: began, backward ended, then ready, started, finished per bucket
 };
