@@ -8,6 +8,7 @@
 #include "annulet/report/console.hpp"
 #include "annulet/report/profile_file.hpp"
 #include "annulet/report/run_folder.hpp"
+#include "annulet/report/trace.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/session.hpp"
 #include "commands.hpp"
@@ -26,6 +27,7 @@ struct TrainOptions {
   std::string predict_from;
   bool record_profile = false;
   std::optional<long> show_step;
+  std::string trace;
 };
 
 // Everything that a run reports to.
@@ -64,6 +66,8 @@ void add_options(CLI::App& app, TrainOptions& options) {
       ->group("Files");
   app.add_option("--show-step", options.show_step, "draw this step, counted from 0, beside its prediction at the end")
       ->group("Run");
+  app.add_option("--trace", options.trace, "a file for Perfetto or chrome://tracing: what all ranks did in each step")
+      ->group("Files");
   app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")
       ->check(CLI::PositiveNumber)
       ->group("Run");
@@ -74,6 +78,7 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
   world.set_deadline(options.config.deadline);
   Observers observers;
   train::SessionOptions session;
+  std::optional<report::Trace> trace;
   train::agree_on(world, [&] {
     train::validate(options.config);
     if (!options.machine.empty()) session.machine = cost::read_machine_file(options.machine);
@@ -82,6 +87,7 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
     if (options.record_profile && options.out.empty()) {
       throw InputError({"--record-profile has no folder to write to", "", "Name one with --out"});
     }
+    if (!options.trace.empty()) trace.emplace(options.trace, world.rank()), session.tracer = &*trace;
     if (world.rank() != 0) return;
     if (!options.out.empty()) {
       auto folder = std::make_unique<report::RunFolder>(

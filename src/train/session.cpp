@@ -99,6 +99,7 @@ class Session {
     records_.emplace(steps_);
     agree_on(world_, [&] { predict(); });
     if (options_.record_profile) begin_profile();
+    if (options_.tracer != nullptr) begin_trace();
   }
 
   void require_lone_profile() const {
@@ -145,6 +146,36 @@ class Session {
     trainer_->record(profile_->instants());
   }
 
+  void begin_trace() {
+    Instant origin = Clock::now();
+    world_.broadcast(std::as_writable_bytes(std::span(&origin, 1)), 0);
+    options_.tracer->begin(world_.rank(), world_.size(), {origin, machine_.clock.ahead});
+  }
+
+  void trace(const StepRecord& record) {
+    traced_.began = trainer_->step_began(), traced_.backward_ended = trainer_->backward_ended();
+    traced_.record = record;
+    traced_.buckets.clear();
+    for (std::size_t b = 0; b < trainer_->sync().buckets().size() && world_.size() > 1; ++b) {
+      traced_.buckets.push_back(trainer_->sync().times(b));
+    }
+    options_.tracer->step(traced_);
+  }
+
+  // Rank 0 keeps what all ranks wrote.
+  void merge_traces() {
+    if (options_.tracer == nullptr) return;
+    agree_on(world_, [&] { events_ = options_.tracer->events(); });
+    std::vector<std::string> all;
+    for (const auto& bytes : world_.gather(std::as_bytes(std::span(events_)), 0)) {
+      all.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    agree_on(world_, [&] {
+      if (speaks()) options_.tracer->keep(all);
+    });
+    if (!speaks()) options_.tracer->discard();
+  }
+
   void announce() {
     if (!speaks()) return;
     RunInfo info;
@@ -176,6 +207,7 @@ class Session {
       }
       records_->add(record);
       if (step == options_.show_step) shown_ = ShownStep{record, {}, prediction_};
+      if (options_.tracer != nullptr) trace(record);
       last_loss_ = record.loss;
       if (speaks()) observer_.step(record);
       if (evaluation_is_due(step)) evaluate(step);
@@ -210,6 +242,7 @@ class Session {
     traffic_ = engine_->traffic();
     std::vector<schedule::Bucket> buckets(trainer_->sync().buckets().begin(), trainer_->sync().buckets().end());
     engine_.reset();
+    merge_traces();
     require_equal_replicas("after the last step");
     require_finite_weights();
     agree_on(world_, [&] {
@@ -348,6 +381,8 @@ class Session {
   std::optional<RecordKeeper> records_;
   std::optional<ProfileRecorder> profile_;
   std::optional<ShownStep> shown_;
+  TracedStep traced_;
+  std::string events_;
   std::optional<cost::BucketCapChoice> bucket_cap_;
   std::optional<cost::StepPrediction> prediction_;
   std::optional<double> last_loss_;

@@ -8,6 +8,7 @@
 #include "annulet/cost/machine.hpp"
 #include "annulet/train/config.hpp"
 #include "annulet/train/records.hpp"
+#include "annulet/train/tracer.hpp"
 
 namespace annulet::train {
 
@@ -16,6 +17,7 @@ struct SessionOptions {
   std::optional<cost::Machine> machine{};  // the network to predict with, instead of a calibration at the start
   std::optional<Profile> profile{};        // of one rank: to predict a step from, before the first one
   std::optional<long> show_step{};         // sample this one whatever else, and put it into the summary
+  Tracer* tracer = nullptr;                // told of every step, on every rank; outlives the session
   bool record_profile = false;             // leave one in the summary; one rank only
 };
 
