@@ -281,6 +281,7 @@ std::size_t Engine::declared() const { return core_->declared(); }
 void Engine::launch(OperationId id) { core_->launch(id); }
 void Engine::wait(OperationId id) { core_->wait(id); }
 void Engine::poll() { core_->poll(); }
+bool Engine::finished(OperationId id) const { return core_->slot_of(id).done.load(); }
 const Timeline& Engine::timeline(OperationId id) const { return core_->slot_of(id).timeline; }
 Driver Engine::driver() const { return core_->options().driver; }
 int Engine::rank() const { return core_->transport().rank(); }

@@ -134,7 +134,8 @@ std::optional<EagerLink> eager_of(Reader& reader, const std::string& section, co
 
 Link link_of(Reader& reader, const std::string& section, const std::string& source) {
   const auto *alpha = reader.find(section, "alpha"), *gap = reader.find(section, "gap"),
-             *bandwidth = reader.find(section, "bandwidth"), *reduction = reader.find(section, "reduction");
+             *bandwidth = reader.find(section, "bandwidth"), *reduction = reader.find(section, "reduction"),
+             *moving = reader.find(section, "moving");
   if (alpha == nullptr || bandwidth == nullptr) {
     reader.refuse(fmt::format("{} is missing", alpha == nullptr ? "alpha" : "bandwidth"));
   }
@@ -142,6 +143,7 @@ Link link_of(Reader& reader, const std::string& section, const std::string& sour
   link.alpha = reader.parsed(*alpha, parse_seconds), link.beta = pace(reader, *bandwidth), link.source = source;
   if (gap != nullptr) link.gap = reader.parsed(*gap, parse_seconds);
   if (reduction != nullptr) link.gamma = pace(reader, *reduction);
+  if (moving != nullptr) link.moving = pace(reader, *moving);
   link.eager = eager_of(reader, section, link);
   return link;
 }
@@ -158,6 +160,7 @@ std::string link_toml(const Link& link) {
   std::string text = fmt::format("alpha = \"{}s\"\ngap = \"{}s\"\nbandwidth = \"{}B/s\"\n", link.alpha.count(),
                                  link.gap.count(), rate(link.beta));
   if (link.gamma.value() > 0) text += fmt::format("reduction = \"{}B/s\"\n", rate(link.gamma));
+  if (link.moving.value() > 0) text += fmt::format("moving = \"{}B/s\"\n", rate(link.moving));
   if (!link.eager) return text;
   const EagerLink& eager = *link.eager;
   return text + fmt::format(

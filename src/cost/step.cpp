@@ -66,7 +66,9 @@ class Predictor {
     const Elements n = bucket.elements.count;
     const Elements sent = schedule::ring_all_reduce_sends(n, input_.world, 0);
     const Elements added = n - schedule::chunk(n, input_.world, 0).count;
-    return input_.profile.moving * (input_.element * (2 * sent)) + input_.profile.adding * (input_.element * added);
+    const SecondsPerByte known = input_.network.ring_link().moving;
+    const SecondsPerByte moving = known.value() > 0 ? known : input_.profile.moving;
+    return moving * (input_.element * (2 * sent)) + input_.profile.adding * (input_.element * added);
   }
 
   std::size_t simulated_steps() const {

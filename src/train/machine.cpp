@@ -5,6 +5,7 @@
 #include "annulet/comm/emulated.hpp"
 #include "annulet/measure/calibrate.hpp"
 #include "annulet/measure/clock_offset.hpp"
+#include "annulet/measure/moving.hpp"
 #include "annulet/measure/peaks.hpp"
 #include "annulet/nn/product_rate.hpp"
 
@@ -37,6 +38,15 @@ measure::TransportFactory transport_factory(const comm::Communicator& communicat
 
 ClockDrift clock_drift(const comm::Communicator& communicator, ClockReading before, const Config& config) {
   return {before, read_clock(communicator, config)};
+}
+
+cost::SecondsPerByte moving_pace(const comm::Communicator& communicator, const Config& config) {
+  const parallel::SyncOptions sync = sync_options(config);
+  measure::MovingOptions options;
+  options.segment = std::max<Elements>(1, sync.segment.value() / static_cast<Elements>(sizeof(float)));
+  options.slots = sync.slots, options.deadline = config.deadline;
+  const double mine = measure::moving_pace(real_transport(communicator), options).value();
+  return cost::SecondsPerByte(communicator.maximum(mine));
 }
 
 Machine look_at_machine(const comm::Environment& environment, const Config& config, Bytes largest,

@@ -30,6 +30,9 @@ measure::TransportFactory transport_factory(const comm::Communicator& communicat
 // Collective: reads this rank's clock against rank 0's again, after the run; in between clocks drift apart steadily.
 ClockDrift clock_drift(const comm::Communicator& communicator, ClockReading before, const Config& config);
 
+// Collective: what moving bytes takes of a core, as the slowest rank found it, on the link beneath an emulated one.
+cost::SecondsPerByte moving_pace(const comm::Communicator& communicator, const Config& config);
+
 // Collective; `largest` is the most bytes that are reduced at once. `known`: a machine that need not be measured.
 Machine look_at_machine(const comm::Environment& environment, const Config& config, Bytes largest,
                         const std::optional<cost::Machine>& known);

@@ -87,6 +87,7 @@ class Session {
     agree_on(world_, [&] { require_shown_step(); });
     machine_ = look_at_machine(environment_, config_, sync_options(config_).bucket, options_.machine);
     if (!config_.bucket) decide_bucket_cap();
+    if (options_.profile) know_the_price_of_moving();
     engine_ = std::make_unique<collectives::Engine>(
         transport_factory(world_, config_)(), collectives::EngineOptions{machine_.driver.driver, config_.deadline});
     agree_on(world_, [&] {
@@ -132,6 +133,13 @@ class Session {
         world_, {config_, machine_, options_.machine, options_.profile, std::move(tensors), Bytes(sizeof(T)), flops});
     config_.bucket = bucket_cap_->cap;
     config_.first_bucket = std::min(config_.first_bucket, bucket_cap_->cap);
+  }
+
+  // For the prediction only, where the machine file does not tell.
+  void know_the_price_of_moving() {
+    cost::Link &inside = machine_.network.inside, &between = machine_.network.between;
+    if (world_.size() == 1 || (inside.moving.value() > 0 && between.moving.value() > 0)) return;
+    inside.moving = between.moving = moving_pace(world_, config_);
   }
 
   void predict() {

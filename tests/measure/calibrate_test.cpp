@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "annulet/comm/emulated.hpp"
+#include "annulet/measure/moving.hpp"
 #include "collectives/in_process_ranks.hpp"
 
 namespace annulet::measure {
@@ -40,6 +41,18 @@ TEST(QuickCalibration, GivesEveryRankTheSameResult) {
       ASSERT_EQ(one.points.size(), all[0].points.size());
       for (std::size_t i = 0; i < one.points.size(); ++i) EXPECT_EQ(one.points[i].time, all[0].points[i].time);
     }
+  }
+}
+
+// A latency of 2 ms a message, in which the core computes, is no price; a copy is, of at most some nanoseconds a byte.
+TEST(MovingPace, IsWhatPollsTakeHoweverLongMessagesAreOnTheirWay) {
+  for (const Seconds latency : {Seconds(0), Seconds(2e-3)}) {
+    run_ranks(2, [&](int, std::unique_ptr<comm::Transport> transport) {
+      const TransportFactory make = [&] { return comm::emulate(std::move(transport), {latency, ByteRate(1e12)}); };
+      const double pace = moving_pace(make, {.bytes = Bytes(1 << 20), .rounds = 3}).value();
+      EXPECT_LT(pace, 2e-9);
+      EXPECT_GE(pace, 0);
+    });
   }
 }
 

@@ -51,6 +51,9 @@ class Engine {
   // With `polling`: lets communication move, some microseconds of work; otherwise nothing.
   void poll();
 
+  // Whether the operation has finished here, without letting anything move.
+  bool finished(OperationId id) const;
+
   // Of the last finished run.
   const Timeline& timeline(OperationId id) const;
 

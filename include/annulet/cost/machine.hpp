@@ -3,7 +3,9 @@
 // and every command takes with --machine.
 //   source = "..."            where it came from
 //   compute = "55GFLOP/s"     what large products reach on one core; optional
-//   alpha, bandwidth          one link for all ranks (times; bytes or bits a second); gap, reduction: optional
+//   alpha, bandwidth          one link for all ranks (times; bytes or bits a second); gap, reduction: optional; and
+//                             moving: how many bytes a core sends or receives in a second that it spends on nothing
+//                             else
 //   [inside] and [between]    the same keys for the link inside a node and between nodes, instead of the short form;
 //                             and eager_limit with eager_alpha, eager_gap, eager_bandwidth for messages up to that size
 // A section takes keys that it lacks from above the sections; where one of the two is missing, it is as the other.

@@ -23,7 +23,7 @@ struct StepProfile {
   Seconds norm{0};           // squared norm of all gradients; p ranks take it of a p-th each
   Seconds optimizer{0};      // update, and what else a step does
   SecondsPerByte check{0};   // looking for bad values before a bucket is launched; not in the instants above
-  SecondsPerByte moving{0};  // taking a byte to or from the link: a copy
+  SecondsPerByte moving{0};  // taking a byte to or from the link: a copy, where the network does not know better
   SecondsPerByte adding{0};  // adding a received byte
   Seconds pulse{0};          // between two pulses of backward, seen from a random instant
 };
