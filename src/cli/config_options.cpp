@@ -75,7 +75,7 @@ class Adder {
     const auto read =
         +[](std::string_view text) { return text == "auto" ? std::nullopt : std::optional(parse_bytes(text)); };
     const std::string shown = value ? fmt::format("{}B", value->value()) : "auto";
-    return add_parsed(flag, value, meaning, read, shown, "BYTES|auto");
+    return add_unit_option<std::optional<Bytes>>(app_, flag, value, read, shown, meaning);
   }
 
   CLI::Option* add(const std::string& flag, Seconds& value, const char* meaning) const {
@@ -89,6 +89,8 @@ template <class Value>
 constexpr const char* kTypeName = "RATE";
 template <>
 constexpr const char* kTypeName<Bytes> = "BYTES";
+template <>
+constexpr const char* kTypeName<std::optional<Bytes>> = "BYTES|auto";
 template <>
 constexpr const char* kTypeName<Seconds> = "TIME";
 
@@ -111,6 +113,9 @@ CLI::Option* add_unit_option(CLI::App& app, const std::string& flag, Value& valu
 
 template CLI::Option* add_unit_option(CLI::App&, const std::string&, Bytes&, Bytes (*)(std::string_view),
                                       const std::string&, const std::string&);
+template CLI::Option* add_unit_option(CLI::App&, const std::string&, std::optional<Bytes>&,
+                                      std::optional<Bytes> (*)(std::string_view), const std::string&,
+                                      const std::string&);
 template CLI::Option* add_unit_option(CLI::App&, const std::string&, Seconds&, Seconds (*)(std::string_view),
                                       const std::string&, const std::string&);
 

@@ -131,7 +131,8 @@ class Simulation {
         finish(event.rank, event.collective, event.step);
         return attend(event.rank);
       case Event::Kind::due:
-        return add({next_look(event.rank), 0, Event::Kind::arrived, event.rank, event.collective, event.step, event.message});
+        return add(
+            {next_look(event.rank), 0, Event::Kind::arrived, event.rank, event.collective, event.step, event.message});
       case Event::Kind::arrived:
         return arrive(event);
       case Event::Kind::combined:

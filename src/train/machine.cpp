@@ -45,7 +45,7 @@ cost::SecondsPerByte moving_pace(const comm::Communicator& communicator, const C
   measure::MovingOptions options;
   options.segment = std::max<Elements>(1, sync.segment.value() / static_cast<Elements>(sizeof(float)));
   options.slots = sync.slots, options.deadline = config.deadline;
-  const double mine = measure::moving_pace(real_transport(communicator), options).value();
+  const double mine = measure::moving_pace(measure::transport_over(communicator), options).value();
   return cost::SecondsPerByte(communicator.maximum(mine));
 }
 

@@ -25,7 +25,7 @@ struct NetworkCalibrationOptions {
   int slots = 2;
   Bytes largest{1 << 20};  // message of a pair; smaller ones on a link too slow for it
   Bytes ring{8 << 20};     // largest vector of the ring
-  Seconds share{0.25};      // of a pattern and size
+  Seconds share{0.25};     // of a pattern and size
   Seconds deadline{300};   // as EngineOptions
   std::function<void(const std::string& what)> progress = [](const std::string&) {};  // told on every rank
 };
