@@ -1,32 +1,37 @@
 #pragma once
-// How a thread that has nothing to do until a message arrives gives the core away: look again a few times, let others
-// run, then sleep for a little longer each time, but never past the next known event: shortly before it, only others
-// that want the core get it.
+// How a thread that has nothing to do until a message arrives gives the core away.
 #include "annulet/base/units.hpp"
 
 namespace annulet::collectives {
 
+// Of a thread that waits and has nothing else to do, so that latency counts: look again a few times, let others run,
+// then sleep for a little longer each time, but never past the next known event: shortly before it, only others that
+// want the core get it.
 class Backoff {
  public:
-  // `patient`: the thread that waits has nothing else to do and the latency counts, so it sleeps late.
-  enum class Kind { patient, background };
-  explicit Backoff(Kind kind) : kind_(kind) {}
-
   void reset() { misses_ = 0; }
   void pause(Instant next_event);
 
  private:
-  Kind kind_;
   int misses_ = 0;
   Instant asleep_since_{};
 };
 
+// Of a progress thread, which may share its core with one that computes: a few looks, then naps, each a little longer,
+// not past the next known event. While the computing thread does the work at its pulses, long naps: each waking up
+// costs the other thread more than it takes.
+class Naps {
+ public:
+  void reset() { misses_ = 0; }
+
+  // When to look again after a look at which nothing moved; now, or earlier, is at once.
+  Instant next_look(Instant next_event, bool helped);
+
+ private:
+  int misses_ = 0;
+};
+
 // Sleeps of this thread end on time, not up to 50 us late.
 void sharpen_timer();
-
-// This thread, which runs briefly and often, gets its core soon after it wakes also where another one computes, by
-// asking for short slices (Linux 6.12 and later; elsewhere it may have to wait for the end of the other one's slice,
-// some milliseconds). It gets no larger share.
-void ask_for_short_slices();
 
 }  // namespace annulet::collectives

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "annulet/base/aligned.hpp"
@@ -42,7 +43,7 @@ class Engine::Core {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    launched_signal_.notify_all();
+    launched_signal_.notify_all(), awaited_signal_.notify_all();
     thread_.join();
   }
 
@@ -66,7 +67,7 @@ class Engine::Core {
       const std::lock_guard lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);
       launched_.push_back(index(id));
-      ++launches_;
+      ++launches_, ++under_way_;
     }
     if (options_.driver == Driver::thread) launched_signal_.notify_one();
   }
@@ -74,7 +75,7 @@ class Engine::Core {
   void wait(OperationId id) {
     Slot& slot = slot_of(id);
     if (options_.driver == Driver::thread) return wait_for_thread(slot);
-    Backoff backoff(Backoff::Kind::patient);
+    Backoff backoff;
     last_move_ = Clock::now();
     while (!slot.done.load(std::memory_order_relaxed)) {
       if (step()) {
@@ -88,6 +89,7 @@ class Engine::Core {
 
   void poll() {
     if (options_.driver == Driver::polling) step();
+    if (options_.driver == Driver::thread) help();
   }
 
   struct Slot {
@@ -175,10 +177,10 @@ class Engine::Core {
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(position));
     scratch_[slot.scratch].used = false;
     slot.timeline.finished = Clock::now();
-    if (options_.driver != Driver::thread) return slot.done.store(true);
     {
       const std::lock_guard lock(mutex_);
       slot.done.store(true);
+      --under_way_;
     }
     finished_signal_.notify_all();
   }
@@ -197,8 +199,20 @@ class Engine::Core {
          "a rank is stopped, far behind or gone", "Look at that rank; --deadline sets how long to wait"});
   }
 
+  // Where the progress thread should be at work and has no core, the thread that computes takes steps for it.
+  void help() {
+    if (under_way_ == 0 || Clock::now() < wakes_.load()) return;
+    const std::unique_lock turn(turn_, std::try_to_lock);
+    if (!turn.owns_lock()) return std::this_thread::yield();  // it may have lost its core inside MPI
+    step();
+    helped_ = true;
+  }
+
   void wait_for_thread(Slot& slot) {
     std::unique_lock lock(mutex_);
+    if (slot.done.load()) return;
+    awaited_ = true;
+    awaited_signal_.notify_one();
     // The progress thread keeps the deadline; this only catches a thread that hangs inside MPI.
     while (!finished_signal_.wait_for(lock, 2 * options_.deadline, [&] { return slot.done.load() || failure_; })) {
       if (Clock::now() - last_move_.load() > 2 * options_.deadline) {
@@ -206,13 +220,13 @@ class Engine::Core {
             {fmt::format("rank {}: the progress thread does not come back", transport_->rank()), "MPI itself hangs"});
       }
     }
+    awaited_ = false;
     if (!slot.done.load()) std::rethrow_exception(failure_);
   }
 
   // The progress thread: sleeps while nothing is launched, steps while anything runs.
   void progress() {
     sharpen_timer();
-    ask_for_short_slices();
     try {
       while (wait_for_work()) step_until_idle();
     } catch (...) {
@@ -224,21 +238,44 @@ class Engine::Core {
 
   bool wait_for_work() {
     std::unique_lock lock(mutex_);
-    launched_signal_.wait(lock, [&] { return stopping_ || !launched_.empty(); });
+    launched_signal_.wait(lock, [&] { return stopping_ || under_way_ > 0; });
     return !stopping_;
   }
 
   void step_until_idle() {
-    Backoff backoff(Backoff::Kind::background);
+    Naps naps;
+    Backoff backoff;
     last_move_ = Clock::now();
-    do {
-      if (step()) {
-        backoff.reset();
+    while (!stopping_ && under_way_ > 0) {
+      const auto next_event = step_in_turn();
+      if (!next_event) {
+        naps.reset(), backoff.reset();
+      } else if (awaited_) {
+        backoff.pause(*next_event);  // nobody computes
       } else {
-        check_deadline();
-        backoff.pause(transport_->next_event());
+        const bool helped = helped_.exchange(false);
+        nap_until(naps.next_look(*next_event, helped), helped);
       }
-    } while (!stopping_.load() && (!active_.empty() || !taken_.empty()));
+    }
+  }
+
+  // Nothing if something moved, else the next known event.
+  std::optional<Instant> step_in_turn() {
+    const std::lock_guard turn(turn_);
+    if (step()) return std::nullopt;
+    check_deadline();
+    return transport_->next_event();
+  }
+
+  // Also ends when somebody begins to wait for an operation. Meanwhile nobody helps, unless somebody did before.
+  void nap_until(Instant end, bool helped) {
+    if (end <= Clock::now()) return;
+    if (!helped) wakes_ = end;
+    {
+      std::unique_lock lock(mutex_);
+      awaited_signal_.wait_until(lock, end, [&] { return stopping_ || awaited_; });
+    }
+    wakes_ = Instant{};
   }
 
   std::unique_ptr<comm::Transport> transport_;
@@ -250,10 +287,15 @@ class Engine::Core {
   int next_tag_ = 0;
   std::atomic<Instant> last_move_{};
 
+  std::mutex turn_;  // with `thread`: held by whoever steps
   std::mutex mutex_;
-  std::condition_variable launched_signal_, finished_signal_;
+  std::condition_variable launched_signal_, finished_signal_, awaited_signal_;
   std::vector<std::size_t> launched_;  // not yet seen by the stepping thread
   std::int64_t launches_ = 0;
+  std::atomic<int> under_way_{0};     // launched and not finished
+  std::atomic<Instant> wakes_{};      // until then nobody need help the progress thread
+  std::atomic<bool> helped_{false};   // somebody stepped for it since it last looked
+  std::atomic<bool> awaited_{false};  // somebody waits for an operation
   std::atomic<bool> stopping_{false};
   std::exception_ptr failure_;
   std::thread thread_;

@@ -88,7 +88,7 @@ class Predictor {
   }
 
   Attention attention() const {
-    if (input_.driver != Driver::polling) return {};
+    if (!shares_the_core()) return {};
     return {input_.profile.pulse, ends_.empty() ? backward_ends_ : delayed(backward_ends_)};
   }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "annulet/base/error.hpp"
+#include "nn/pulses.hpp"
 #include "nn/vector_math.hpp"
 
 namespace annulet::nn {
@@ -105,12 +106,13 @@ typename Attention<T>::Head Attention<T>::head(Elements sequence, Elements h, El
 template <class T>
 void Attention<T>::forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) {
   ANNULET_EXPECTS(pass.time <= options_.context && x.rows % pass.time == 0, "rows are whole sequences");
+  Pulses pulses(pass.progress);
   for (Elements b = 0; b < x.rows / pass.time; ++b) {
     for (Elements h = 0; h < options_.heads; ++h) {
       Head one = head(b, h, pass.time, x);
       one.out = {y.row(b * pass.time) + h * depth_, y.columns};
       forward(one);
-      pass.progress.pulse();
+      pulses.worked(pass.time * pass.time * depth_);  // two products, half of each
     }
   }
 }
@@ -118,6 +120,7 @@ void Attention<T>::forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) 
 template <class T>
 void Attention<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> y, Matrix<const T> dy,
                             Matrix<T> dx) {
+  Pulses pulses(pass.progress);
   for (Elements b = 0; b < x.rows / pass.time; ++b) {
     for (Elements h = 0; h < options_.heads; ++h) {
       Head one = head(b, h, pass.time, x);
@@ -128,7 +131,7 @@ void Attention<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const
       one.dk = {one.dq.data + options_.width, dx.columns};
       one.dv = {one.dk.data + options_.width, dx.columns};
       backward(one);
-      pass.progress.pulse();
+      pulses.worked(pass.time * pass.time * depth_ * 5 / 2);  // five products, half of each
     }
   }
 }

@@ -3,29 +3,14 @@
 #include "nn/blas.hpp"
 #include "nn/kernel.hpp"
 #include "nn/product.hpp"
+#include "nn/pulses.hpp"
 
 namespace annulet::nn {
 namespace {
 
-constexpr Elements kPulse = 16'000'000;      // multiply-adds between two pulses
 constexpr Elements kDepth = 192;             // most of the inner dimension that a block takes: 48 KiB of packed B
 constexpr Elements kDepthGranule = 16;       // of a block's depth: whole packets to transpose
 constexpr Elements kTransposedRows = 1'536;  // rows of a product that is computed transposed: 384 KiB of it
-
-class Pulses {
- public:
-  explicit Pulses(Progress& progress) : progress_(progress) {}
-  void worked(Elements multiply_adds) {
-    done_ += multiply_adds;
-    if (done_ < kPulse) return;
-    done_ = 0;
-    progress_.pulse();
-  }
-
- private:
-  Progress& progress_;
-  Elements done_ = 0;
-};
 
 // Blocks of nearly equal depth: a last block of a few steps would cost as many loads and stores of C as a whole one.
 Elements block_depth(Elements depth) {

@@ -2,10 +2,10 @@
 // The engine: several operations in flight, stepped by whoever the driver says, the oldest first.
 //   blocking  wait() runs everything: nothing overlaps with computation
 //   polling   poll() takes a step, called between and inside layers; wait() finishes the rest
-//   thread    a progress thread steps; the caller only launches and waits
+//   thread    a progress thread steps; the caller only launches and waits, and takes a step at poll() where the thread
+//             should be at work and has no core
 // Operations are declared once, in the same order on every rank, and launched in the same order on every rank; launches
-// carry nothing extra. Results have the same bits whichever driver runs. Only one thread at a time calls the transport:
-// the caller's, or with `thread` the progress thread between construction and destruction.
+// carry nothing extra. Results have the same bits whichever driver runs. Only one thread at a time calls the transport.
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,7 +48,7 @@ class Engine {
   // deadline, and whatever went wrong in the progress thread.
   void wait(OperationId id);
 
-  // With `polling`: lets communication move, some microseconds of work; otherwise nothing.
+  // Lets communication move, some microseconds of work: with `polling`, and with `thread` where its thread is late.
   void poll();
 
   // Whether the operation has finished here, without letting anything move.

@@ -4,7 +4,7 @@
 //   blocking         every bucket is launched when backward has ended
 //   polling, thread  a bucket is launched when its last gradient is final; while backward runs, moving and adding bytes
 //                    takes time of the computing core, which delays backward (thread: unless the progress thread has a
-//                    core of its own), and polling looks at messages only at backward's pulses
+//                    core of its own), and messages are looked at only at backward's pulses
 //   step = backward's end + exposed + norm / p + control record + optimiser
 // For the same inputs the same number, whoever asks: a run, a search for the best bucket cap, a planner.
 #include <string>
