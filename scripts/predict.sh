@@ -24,32 +24,27 @@ profile() {
   for ((i = 0; i < rounds; ++i)); do
     "$annulet" train --config "$1" --steps "$steps" --record-profile --overwrite --out "$work/lone" >/dev/null &
     "$annulet" train --config "$1" --steps "$steps" --record-profile --overwrite --out "$work/profile$i" >/dev/null
-    wait
+    wait $!
   done
   cp "$(for ((i = 0; i < rounds; ++i)); do
     printf '%s %s\n' "$(value "$work/profile$i/profile.json" backward_ends_seconds)" "$work/profile$i/profile.json"
   done | quickest | cut -d ' ' -f 2)" "$work/profile.json"
 }
 
-# machine LINK: what calibration finds on the emulated link, as $work/machine.toml; the link itself where it cannot be run
-machine() {
-  if "$annulet" --help | grep -q '^  calibrate '; then
-    launch 2 "$annulet" calibrate --emulate "$1" --out "$work/machine.toml" >/dev/null
-  else
-    sed 's/^\(alpha\)=\(.*\),\(bandwidth\)=\(.*\)$/\1 = "\2"\n\3 = "\4"/' <<<"$1" >"$work/machine.toml"
-  fi
-}
+# machine LINK: what calibration finds on the emulated link, as $work/machine.toml
+machine() { launch 2 "$annulet" calibrate --emulate "$1" --out "$work/machine.toml" >/dev/null; }
 
 # measure CONFIG LINK CAP DRIVER: measured and predicted seconds of the quickest round
 measure() {
-  local i batch
+  local i batch measured
   batch=$((2 * $(sed -n 's/^batch *= *\([0-9]*\).*/\1/p' "$1")))
   for ((i = 0; i < rounds; ++i)); do
     launch 2 "$annulet" train --config "$1" --steps "$steps" --batch "$batch" --emulate "$2" --bucket "$3" \
       --first-bucket "$3" --driver "$4" --machine "$work/machine.toml" --predict-from "$work/profile.json" \
       --overwrite --out "$work/run" >/dev/null
-    printf '%s %s\n' "$(value "$work/run/summary.json" median_step_seconds)" \
-      "$(value "$work/run/prediction.json" step_seconds)"
+    measured=$(value "$work/run/summary.json" median_step_seconds)
+    [ -n "$measured" ] || die "predict: a run of $1 has no median step. Give it more STEPS."
+    printf '%s %s\n' "$measured" "$(value "$work/run/prediction.json" step_seconds)"
   done | quickest
 }
 

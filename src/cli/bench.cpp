@@ -1,12 +1,15 @@
 // annulet bench: our collectives beside MPI's own, measured, verified and predicted.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 
 #include "annulet/base/atomic_file.hpp"
 #include "annulet/base/error.hpp"
+#include "annulet/base/random.hpp"
 #include "annulet/comm/environment.hpp"
 #include "annulet/cost/machine.hpp"
 #include "annulet/measure/bench.hpp"
@@ -74,6 +77,9 @@ class Bench {
   int run() {
     world_.set_deadline(arguments_.config.deadline);
     train::agree_on(world_, [&] { prepare(); });
+    train::require_equal(world_, stable_hash(fingerprint()),
+                         {"the options are not the same on all ranks", "every rank must run the same collectives",
+                          "Give all ranks the same files and arguments"});
     options_.network = network();
     if (speaks()) announce();
     const auto rows = measure::run_bench(world_, transport_, options_, [&](const measure::BenchRow& row) {
@@ -81,13 +87,35 @@ class Bench {
     });
     train::agree_on(world_, [&] {
       if (speaks()) write(rows);
-      require_right(rows);
+      measure::require_right(rows);
     });
     return 0;
   }
 
  private:
   bool speaks() const { return world_.rank() == 0; }
+
+  // What decides which collectives are run.
+  std::string fingerprint() const {
+    return fmt::format("{} {} {} {} {} {} {} {}", arguments_.collective, arguments_.type,
+                       fmt::join(arguments_.algorithms, ","), arguments_.smallest.value(), arguments_.largest.value(),
+                       options_.segment.value(), options_.slots, machine_.has_value()) +
+           arguments_.config.emulate;
+  }
+
+  void check_sizes() const {
+    const std::int64_t element = options_.type == NumberType::float64 ? 8 : 4;
+    if (arguments_.smallest.value() % element != 0) {
+      throw InputError(
+          {fmt::format("--min-bytes {} is no whole number of {}s", arguments_.smallest.value(), arguments_.type),
+           fmt::format("each has {} bytes", element), ""});
+    }
+    const bool native = std::ranges::find(options_.algorithms, Algorithm::mpi) != options_.algorithms.end();
+    if (native && arguments_.largest.value() / element > std::numeric_limits<int>::max()) {
+      throw InputError({fmt::format("--max-bytes {} is too much for MPI's own collectives", arguments_.largest.value()),
+                        "they count elements in an int", "Lower it, or leave mpi out of --algorithm"});
+    }
+  }
 
   void prepare() {
     train::validate(arguments_.config);
@@ -103,6 +131,7 @@ class Bench {
     }
     if (!arguments_.config.emulate.empty()) emulated_ = comm::parse_emulated_link(arguments_.config.emulate);
     choose_algorithms();
+    check_sizes();
     const parallel::SyncOptions sync = train::sync_options(arguments_.config);
     options_.segment = sync.segment, options_.slots = sync.slots;
     options_.smallest = arguments_.smallest, options_.largest = arguments_.largest;
@@ -159,22 +188,6 @@ class Bench {
     fmt::print("{}", report::bench_summary(rows));
     if (json_) json_->write(report::bench_json(rows)), json_->commit();
     if (csv_) csv_->write(report::bench_csv(rows)), csv_->commit();
-  }
-
-  static void require_right(const std::vector<measure::BenchRow>& rows) {
-    for (const measure::BenchRow& row : rows) {
-      if (row.wrong > 0) {
-        throw RunError(
-            {fmt::format("{} elements of {} by {} at {} bytes are wrong", row.wrong, measure::to_text(row.collective),
-                         measure::to_text(row.algorithm), row.bytes.value())});
-      }
-      if (!row.bytes_agree()) {
-        throw RunError({fmt::format("{} at {} bytes: {} bytes were sent, {} planned, the formula says {}",
-                                    measure::to_text(row.collective), row.bytes.value(), row.wire->value(),
-                                    row.planned->value(), row.formula->value()),
-                        "measured and predicted would not be of the same thing", ""});
-      }
-    }
   }
 
   BenchArguments arguments_;

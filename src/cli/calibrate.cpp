@@ -10,6 +10,7 @@
 #include "annulet/comm/environment.hpp"
 #include "annulet/cost/machine.hpp"
 #include "annulet/measure/calibrate_network.hpp"
+#include "annulet/measure/moving.hpp"
 #include "annulet/nn/product_rate.hpp"
 #include "annulet/report/calibration_table.hpp"
 #include "annulet/report/console.hpp"
@@ -117,13 +118,31 @@ class Calibrate {
     options.segment = sync.segment.value() / static_cast<Elements>(sizeof(float)), options.slots = sync.slots;
     options.deadline = options_.config.deadline;
     options.progress = std::cref(progress);
-    return measure::calibrate_network(measure::transport_over(world_, emulated_), options);
+    auto calibration = measure::calibrate_network(measure::transport_over(world_, emulated_), options);
+    calibration.inside.moving = calibration.between.moving = moving(options);
+    return calibration;
+  }
+
+  // The slowest rank's, on the real link: an emulated one takes no more of a core.
+  cost::SecondsPerByte moving(const measure::NetworkCalibrationOptions& network) const {
+    measure::MovingOptions options;
+    options.segment = network.segment, options.slots = network.slots, options.deadline = network.deadline;
+    const double mine = measure::moving_pace(measure::transport_over(world_), options).value();
+    return cost::SecondsPerByte(world_.maximum(mine));
   }
 
   void print(const measure::NetworkCalibration& calibration, FlopRate compute) const {
     const cost::Network network(calibration.inside, calibration.between, eager_ ? node_ : std::vector<int>{});
     fmt::print("{}", report::calibration_table(calibration, network));
-    fmt::print("compute: large products reach {} on one core\n", to_text(compute));
+    fmt::print("compute: large products reach {} on one core", to_text(compute));
+    const double moving = calibration.inside.moving.value();
+    if (moving > 0) fmt::print("; moving bytes takes a core's time at {}", to_text(ByteRate(1 / moving)));
+    fmt::print("\n");
+    for (const cost::Link* link : {&calibration.inside, &calibration.between}) {
+      if (link->alpha > Seconds(0) && link->beta.value() > 0) continue;
+      fmt::print("a latency or a time per byte {} came out as 0: it is lost in the noise of these measurements\n",
+                 link == &calibration.inside ? "inside a node" : "between nodes");
+    }
     warn_of_shared_connection(calibration);
   }
 

@@ -1,9 +1,12 @@
 // annulet train: trains a model on all ranks of the MPI world, or alone without mpirun.
 #include <fmt/format.h>
 
+#include <fstream>
+#include <iterator>
 #include <optional>
 
 #include "annulet/base/error.hpp"
+#include "annulet/base/random.hpp"
 #include "annulet/comm/environment.hpp"
 #include "annulet/report/console.hpp"
 #include "annulet/report/profile_file.hpp"
@@ -73,6 +76,18 @@ void add_options(CLI::App& app, TrainOptions& options) {
       ->group("Run");
 }
 
+std::string content(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+// What else than the configuration decides what ranks do together.
+std::uint64_t fingerprint(const TrainOptions& options, const train::SessionOptions& session) {
+  const std::string text =
+      fmt::format("{} {} {} ", session.record_profile, session.show_step.value_or(-1), session.tracer != nullptr);
+  return stable_hash(text + content(options.machine) + '|' + content(options.predict_from));
+}
+
 void run(const TrainOptions& options, const comm::Environment& environment) {
   const comm::Communicator& world = environment.world();
   world.set_deadline(options.config.deadline);
@@ -87,16 +102,19 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
     if (options.record_profile && options.out.empty()) {
       throw InputError({"--record-profile has no folder to write to", "", "Name one with --out"});
     }
-    if (!options.trace.empty()) trace.emplace(options.trace, world.rank()), session.tracer = &*trace;
-    if (world.rank() != 0) return;
-    if (!options.out.empty()) {
+    if (world.rank() == 0 && !options.out.empty()) {
       auto folder = std::make_unique<report::RunFolder>(
           options.out, options.overwrite ? report::Existing::replace : report::Existing::refuse);
       session.weights = folder->weights();
       observers.add(std::move(folder));
     }
-    observers.add(std::make_unique<report::Console>(report::detect_liveliness()));
+    if (world.rank() == 0) observers.add(std::make_unique<report::Console>(report::detect_liveliness()));
+    // Last, since it replaces an older trace.
+    if (!options.trace.empty()) trace.emplace(options.trace, world.rank()), session.tracer = &*trace;
   });
+  train::require_equal(world, fingerprint(options, session),
+                       {"the options or files are not the same on all ranks", "every rank must run the same steps",
+                        "Give all ranks the same files and arguments"});
   train::run_session(options.config, environment, session, observers);
   if (world.rank() == 0 && !options.out.empty()) fmt::print("results in {}\n", options.out);
 }

@@ -204,12 +204,22 @@ class Engine::Core {
     if (under_way_ == 0 || Clock::now() < wakes_.load()) return;
     const std::unique_lock turn(turn_, std::try_to_lock);
     if (!turn.owns_lock()) return std::this_thread::yield();  // it may have lost its core inside MPI
-    step();
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_) std::rethrow_exception(failure_);
+    }
+    try {
+      step();
+    } catch (...) {
+      fail();
+      throw;
+    }
     helped_ = true;
   }
 
   void wait_for_thread(Slot& slot) {
     std::unique_lock lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
     if (slot.done.load()) return;
     awaited_ = true;
     awaited_signal_.notify_one();
@@ -221,7 +231,7 @@ class Engine::Core {
       }
     }
     awaited_ = false;
-    if (!slot.done.load()) std::rethrow_exception(failure_);
+    if (failure_) std::rethrow_exception(failure_);
   }
 
   // The progress thread: sleeps while nothing is launched, steps while anything runs.
@@ -230,10 +240,16 @@ class Engine::Core {
     try {
       while (wait_for_work()) step_until_idle();
     } catch (...) {
-      const std::lock_guard lock(mutex_);
-      failure_ = std::current_exception();
-      finished_signal_.notify_all();
+      fail();
     }
+  }
+
+  // Nobody steps any more; whoever waits or launches hears of the exception that is being handled.
+  void fail() {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = std::current_exception();
+    stopping_ = true;
+    finished_signal_.notify_all();
   }
 
   bool wait_for_work() {

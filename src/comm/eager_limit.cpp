@@ -79,6 +79,14 @@ class Tools {
   bool usable_ = false;
 };
 
+// `list` is a choice of Open MPI's components: "vader,self", "^tcp" for all but those, empty for all.
+bool may_use(std::string_view list, std::string_view name) {
+  const bool excludes = list.starts_with('^');
+  const std::string names = fmt::format(",{},", list.substr(excludes ? 1 : 0));
+  const bool listed = names.find(fmt::format(",{},", name)) != std::string::npos;
+  return list.empty() || listed != excludes;
+}
+
 EagerLimit limit(const Tools& tools, const char* variable, std::int64_t assumed, const char* transport) {
   const auto found = tools.integer(variable);
   const std::int64_t total = found.value_or(assumed);
@@ -92,10 +100,8 @@ EagerLimits find_eager_limits() {
   const Tools tools;
   EagerLimits limits{limit(tools, "btl_vader_eager_limit", kSharedMemory, "shared memory"),
                      limit(tools, "btl_tcp_eager_limit", kTcp, "TCP")};
-  const std::string transports = tools.text("btl");  // empty: all that there are
-  if (transports.find("tcp") != std::string::npos && transports.find("vader") == std::string::npos) {
-    limits.inside = limits.between;
-  }
+  const std::string transports = tools.text("btl");
+  if (may_use(transports, "tcp") && !may_use(transports, "vader")) limits.inside = limits.between;
   return limits;
 }
 

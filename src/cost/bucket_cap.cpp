@@ -23,6 +23,8 @@ CapPrediction predicted(StepInput& input, Bytes cap, Bytes first) {
 
 BucketCapChoice cheapest_bucket_cap(StepInput input) {
   const Bytes first = input.sync.first_bucket;
+  input.sync.bucket = kSmallestCap, input.sync.first_bucket = std::min(first, kSmallestCap);
+  input.closed_form = !can_simulate(input);  // one method for the whole curve: that of the most buckets
   const Bytes model = input.element * std::accumulate(input.tensors.begin(), input.tensors.end(), Elements{0});
   BucketCapChoice choice;
   for (Bytes cap = kSmallestCap;; cap = cap * 2) {

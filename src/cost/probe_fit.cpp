@@ -253,6 +253,7 @@ ProbeFit fit_probes(std::span<const Probe> probes, const ProbeFitProblem& proble
   ProbeFit fit = explained(probes, one_piece);
   if (!problem.eager_limit || (fit.negative.empty() && fit.median_residual <= kGood)) return fit;
   ProbeFit second = explained(probes, problem);
+  if (second.negative.empty() != fit.negative.empty()) return second.negative.empty() ? second : fit;
   return second.median_residual < kGain * fit.median_residual ? second : fit;
 }
 

@@ -45,9 +45,11 @@ class Predictor {
       core_.push_back(core_time(bucket));
     }
     backward_ends_ = input.profile.backward_ends + check(checked);
-    if (simulated_steps() > kMostSimulatedSteps) return;
+    if (input.closed_form || !can_simulate()) return;
     for (const schedule::Bucket& bucket : buckets_) plans_.push_back(plans_of(input, bucket));
   }
+
+  bool can_simulate() const { return simulated_steps() <= kMostSimulatedSteps; }
 
   StepPrediction run() {
     launch_at_first();
@@ -191,6 +193,8 @@ class Predictor {
 };
 
 }  // namespace
+
+bool can_simulate(const StepInput& input) { return Predictor(input).can_simulate(); }
 
 StepPrediction predict_step(const StepInput& input) { return Predictor(input).run(); }
 

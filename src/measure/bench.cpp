@@ -9,6 +9,7 @@
 #include "annulet/base/statistics.hpp"
 #include "annulet/collectives/engine.hpp"
 #include "annulet/comm/native_collectives.hpp"
+#include "annulet/cost/closed_form.hpp"
 #include "annulet/cost/simulate.hpp"
 #include "annulet/schedule/ring.hpp"
 #include "bench_vector.hpp"
@@ -20,6 +21,7 @@ using schedule::Interval;
 
 constexpr int kFewestRounds = 7, kMostRounds = 2000;
 constexpr int kWarmUps = 2;
+constexpr std::size_t kMostSimulatedSteps = 2'000'000;  // of all ranks' plans; above, closed forms serve
 
 comm::Number number(NumberType type) {
   if (type == NumberType::float64) return comm::Number::float64;
@@ -73,6 +75,7 @@ class Size {
     Seconds time{0};
   };
   Forecast forecast() const {
+    if (plan(0).steps.size() * static_cast<std::size_t>(world_) > kMostSimulatedSteps) return by_closed_form();
     std::vector<schedule::Plan> plans;
     cost::Collective collective{{}, element_, std::vector<Seconds>(static_cast<std::size_t>(world_))};
     Forecast forecast;
@@ -86,6 +89,13 @@ class Size {
   }
 
  private:
+  Forecast by_closed_form() const {
+    const cost::Link& link = options_.network.ring_link();
+    const bool both = options_.collective == CollectiveKind::all_reduce;
+    return {wire_by_formula(), both ? cost::ring_all_reduce_time(bytes(), world_, link)
+                                    : cost::ring_reduce_scatter_time(bytes(), world_, link)};
+  }
+
   const BenchOptions& options_;
   Bytes element_;
   Elements elements_;
@@ -161,7 +171,7 @@ class Bench {
 
   std::vector<BenchRow> measure(std::size_t i) {
     std::vector<BenchRow> rows;
-    const Size::Forecast forecast = sizes_[i].forecast();
+    const Size::Forecast forecast = forecast_of(sizes_[i]);
     for (const Algorithm algorithm : options_.algorithms) {
       BenchRow row{options_.collective, algorithm, sizes_[i].bytes(), sizes_[i].elements(), options_.type, world()};
       row.payload = sizes_[i].payload(0);
@@ -174,7 +184,16 @@ class Bench {
       rows.push_back(row);
     }
     add_times(rows, i);
+    for (BenchRow& row : rows) row.wrong += verify(row.algorithm, i);  // also after hundreds of runs
     return rows;
+  }
+
+  // Rank 0's, since simulating many ranks takes memory.
+  Size::Forecast forecast_of(const Size& size) const {
+    Size::Forecast forecast;
+    if (rank() == 0) forecast = size.forecast();
+    world_.broadcast(std::as_writable_bytes(std::span(&forecast, 1)), 0);
+    return forecast;
   }
 
   Bytes sent() const { return engine_->traffic()[comm::Purpose::other]; }
@@ -271,6 +290,21 @@ std::string_view to_text(NumberType type) {
 std::optional<double> BenchRow::residual() const {
   if (!predicted || predicted->count() <= 0) return std::nullopt;
   return p50 / *predicted - 1;
+}
+
+void require_right(std::span<const BenchRow> rows) {
+  for (const BenchRow& row : rows) {
+    if (row.wrong > 0) {
+      throw RunError({fmt::format("{} elements of {} by {} at {} bytes are wrong", row.wrong, to_text(row.collective),
+                                  to_text(row.algorithm), row.bytes.value())});
+    }
+    if (!row.bytes_agree()) {
+      throw RunError(
+          {fmt::format("{} at {} bytes: {} bytes were sent, {} planned, the formula says {}", to_text(row.collective),
+                       row.bytes.value(), row.wire->value(), row.planned->value(), row.formula->value()),
+           "measured and predicted would not be of the same thing", ""});
+    }
+  }
 }
 
 std::vector<BenchRow> run_bench(const comm::Communicator& communicator, const TransportFactory& make_transport,

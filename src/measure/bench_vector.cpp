@@ -11,7 +11,9 @@ namespace {
 constexpr std::uint64_t kScatter = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio: neighbours fall far apart
 
 int of_element(Elements i) { return 1 + static_cast<int>((static_cast<std::uint64_t>(i) * kScatter) >> 61); }  // 1..8
-int of_rank(int rank) { return 1 + rank % 7; }
+
+// Ranks differ, up to 509 of them, and sums of eight thousand are exact in float.
+int of_rank(int rank) { return 1 + rank % 509; }
 
 template <class T>
 class Typed final : public BenchVector {

@@ -35,9 +35,9 @@ Elements floats(Bytes bytes) { return bytes.value() / static_cast<Elements>(size
 std::vector<Bytes> sizes_of_messages(const std::optional<Bytes>& eager, Bytes largest) {
   std::set<std::int64_t> sizes;
   for (std::int64_t size = kSmallest; size <= largest.value(); size *= 4) sizes.insert(size);
-  if (eager) {
-    sizes.insert(std::max<std::int64_t>(eager->value() / 4 * 4, 4));
-    sizes.insert(2 * std::max<std::int64_t>(eager->value() / 4 * 4, 4));
+  const std::int64_t limit = eager ? std::max<std::int64_t>(eager->value() / 4 * 4, 4) : largest.value();
+  for (const std::int64_t size : {limit, 2 * limit}) {
+    if (eager && size <= largest.value()) sizes.insert(size);
   }
   std::vector<Bytes> result;
   for (const std::int64_t size : sizes) result.emplace_back(size);
@@ -170,11 +170,11 @@ class Calibrator {
     return probe;
   }
 
-  // Inside first: the ring between nodes has messages inside them too. Only rank 0's result counts.
+  // Inside first: the ring between nodes has messages inside them too. Every rank fits, so that none waits long for
+  // another; rank 0's result counts.
   NetworkCalibration fit(cost::SecondsPerByte gamma) {
     NetworkCalibration result;
     result.inside.gamma = result.between.gamma = gamma;
-    if (probe_.rank() != 0) return result;
     cost::Network network{result.inside, result.between, options_.node};
     if (has(Scope::inside)) network.inside = fitted(Scope::inside, network, result.negative);
     if (has(Scope::between)) network.between = fitted(Scope::between, network, result.negative);

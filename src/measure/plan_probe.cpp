@@ -35,6 +35,7 @@ PlanProbe::PlanProbe(std::unique_ptr<comm::Transport> transport, Elements larges
 }
 
 std::size_t PlanProbe::add(schedule::Plan plan) {
+  ANNULET_EXPECTS(plan.elements <= std::ssize(data_), "a plan fits the vector of the probe");
   const auto data = std::as_writable_bytes(std::span(data_).first(static_cast<std::size_t>(plan.elements)));
   plans_.push_back(engine_.declare(
       {"calibration", comm::Purpose::other, collectives::sum_of<float>(), shared(std::move(plan)), data}));

@@ -75,7 +75,9 @@ Console::Console(Liveliness liveliness, std::FILE* out) : liveliness_(liveliness
 void Console::begin(const train::RunInfo& info) {
   steps_ = info.steps;
   std::string text = fmt::format("{}\n{}, {} ({})\n", info.model, ranks_text(info), info.mpi, info.thread_level);
-  text += fmt::format("data      {} training samples, {} test samples\n", info.train_samples, info.test_samples);
+  text += fmt::format("data      {} training {}s, {} test {}s\n", info.train_samples, info.sample, info.test_samples,
+                      info.sample);
+  sample_ = info.sample;
   if (info.ranks > 1) {
     text += fmt::format("engine    {}; {} (driver: {})\n", info.algorithm, info.driver, info.driver_reason);
     if (info.bucket_cap) text += bucket_cap_text(*info.bucket_cap);
@@ -96,8 +98,8 @@ void Console::step(const train::StepRecord& record) {
   if (since < (redraw ? kRedraw : kLine)) return;
   const double done = static_cast<double>(record.step + 1);
   line_.clear();
-  fmt::format_to(std::back_inserter(line_), "{}step {}/{}  loss {:.4f}  {:.0f} samples/s  ", redraw ? "\r" : "",
-                 record.step + 1, steps_, record.loss, static_cast<double>(samples_) / since.count());
+  fmt::format_to(std::back_inserter(line_), "{}step {}/{}  loss {:.4f}  {:.0f} {}s/s  ", redraw ? "\r" : "",
+                 record.step + 1, steps_, record.loss, static_cast<double>(samples_) / since.count(), sample_);
   append_time_left(line_, Seconds(now - begun_) * ((static_cast<double>(steps_) - done) / done));
   fmt::format_to(std::back_inserter(line_), "{}", redraw ? "\x1b[K" : "\n");
   std::fwrite(line_.data(), 1, line_.size(), out_);

@@ -98,7 +98,7 @@ void Trace::add(int thread, std::string_view name, Instant begin, Instant end, l
 }
 
 void Trace::step(const train::TracedStep& step) {
-  if (left_out_ > 0 || file_.size() + Bytes(static_cast<std::int64_t>(buffer_.size())) > limit_) {
+  if (failed_ || left_out_ > 0 || file_.size() + Bytes(static_cast<std::int64_t>(buffer_.size())) > limit_) {
     ++left_out_;
     return;
   }
@@ -147,8 +147,14 @@ std::string Trace::note() const {
   return fmt::format("{} from the first, and no more: {} were reached", steps_, to_text(limit_));
 }
 
+// A full disk ends the trace, not the run.
 void Trace::flush() {
-  file_.append({buffer_.data(), buffer_.size()}, note());
+  try {
+    if (!failed_) file_.append({buffer_.data(), buffer_.size()}, note());
+  } catch (const RunError& error) {
+    failed_ = true;
+    fmt::print(stderr, "warning: {} The trace ends here, the run goes on.\n", error.what());
+  }
   buffer_.clear();
   flushed_ = Clock::now();
 }

@@ -198,6 +198,7 @@ class Session {
     info.prediction = prediction_, info.bucket_cap = bucket_cap_;
     info.steps = steps_;
     info.train_samples = data_.train->samples(), info.test_samples = data_.test ? data_.test->samples() : 0;
+    if (data_.train->shape().tokens > 0) info.sample = "window";
     info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
     info.warnings = machine_.warnings;
     info.config_toml = to_toml(resolved());

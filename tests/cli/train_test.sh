@@ -98,6 +98,14 @@ lr = 0.01
 EOT
 expect_success launch 2 "$annulet" train --config gpt.toml --out spoken
 [ "$(value spoken targets)" -gt 600 ] || fail "not every token of the validation part was foretold"
+for config in "$ANNULET_SOURCE"/configs/*.toml; do
+  options=(--steps 0)
+  case $config in
+    */fashion-mnist*) [ -d /usr/share/datasets/fashion-mnist ] || continue ;;
+    */gpt-text* | */gpt-cpu*) options+=(--data.text text.txt) ;;
+  esac
+  expect_success "$annulet" train --config "$config" "${options[@]}"
+done
 mv text.txt gone.txt
 expect_success "$annulet" sample --run spoken --prompt "the ring" --bytes 40 --seed 3
 cp log first

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "annulet/base/error.hpp"
+#include "annulet/measure/bench.hpp"
+
 namespace annulet::measure {
 namespace {
 
@@ -33,6 +36,28 @@ TEST(BenchVector, CountsEveryElementThatIsNotWhereItBelongs) {
   const auto from = moved->bytes({1, 500});
   std::ranges::copy(std::vector<std::byte>(from.begin(), from.end()), moved->bytes({0, 500}).begin());
   EXPECT_GT(moved->count_wrong({0, 1000}, 0, 3), 400);
+}
+
+// Ranks 0 and 7 once had the same inputs: one of them twice, and the other missing, would have passed.
+TEST(BenchVector, TellsEveryRankFromEveryOther) {
+  const auto vector = make_bench_vector(NumberType::int32, 10);
+  for (int rank = 1; rank < 100; ++rank) {
+    vector->fill({0, 10}, rank);
+    EXPECT_EQ(vector->count_wrong({0, 10}, 0, 1), 10) << rank;
+    EXPECT_EQ(vector->count_wrong({0, 10}, rank, rank + 1), 0);
+  }
+}
+
+TEST(Bench, IsRefusedWhereAnElementIsWrongOrBytesDisagree) {
+  BenchRow row;
+  row.wire = row.planned = row.formula = Bytes(8);
+  const BenchRow mpi;
+  EXPECT_NO_THROW(require_right(std::vector{row, mpi}));
+  BenchRow wrong = row, lost = row;
+  wrong.wrong = 1;
+  EXPECT_THROW(require_right(std::vector{row, wrong}), RunError);
+  lost.wire = Bytes(4);
+  EXPECT_THROW(require_right(std::vector{row, lost}), RunError);
 }
 
 }  // namespace

@@ -38,8 +38,9 @@ struct StepInput {
   Network network;
   int world = 1;
   Driver driver = Driver::blocking;
-  bool spare_core = false;  // a progress thread has a core of its own
-  Bytes control{40};        // of the record that ranks agree on
+  bool spare_core = false;   // a progress thread has a core of its own
+  bool closed_form = false;  // instead of simulating; taken anyway where there are too many steps to simulate
+  Bytes control{40};         // of the record that ranks agree on
 };
 
 struct BucketPrediction {
@@ -57,6 +58,9 @@ struct StepPrediction {
   Seconds optimizer{0};  // norm and update
   Seconds step{0};
 };
+
+// Whether there are few enough steps of plans to simulate; otherwise the closed form serves.
+bool can_simulate(const StepInput& input);
 
 // Throws ContractError unless there is one instant for each tensor. Above some ten thousand steps of plans over all
 // ranks the closed form of the ring takes the place of the simulation, one bucket after the other.

@@ -2,10 +2,12 @@
 // A collective of ours beside MPI's own, alternating in one run, as nccl-tests measures: for sizes that double, `bytes`
 // is the whole vector (all-reduce: each rank's; reduce-scatter: each rank's input; all-gather: each rank's output), and
 //   algbw = bytes / p50        busbw = algbw * 2 (p-1)/p for all-reduce, algbw * (p-1)/p for the other two.
-// Before every round the ranks meet in a barrier; a round's time is that of the slowest rank. The first round of a size
-// has inputs whose exact result is known in every element (small integers), which is checked on every rank.
+// Before every round the ranks meet in a barrier; a round's time is that of the slowest rank. A round before and one
+// after those that are timed have inputs whose exact result is known in every element (small integers), checked on
+// every rank.
 #include <functional>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -53,6 +55,9 @@ struct BenchRow {
   bool bytes_agree() const { return wire == planned && planned == formula; }
   std::optional<double> residual() const;  // measured / predicted - 1
 };
+
+// Throws RunError for the first row with a wrong element, or with bytes that are not those planned.
+void require_right(std::span<const BenchRow> rows);
 
 // Collective over `communicator`, over which the transports send. `on_row` is told of each row on every rank; rows are
 // the same everywhere.

@@ -29,6 +29,7 @@ class Console final : public train::Observer {
   Liveliness liveliness_;
   std::FILE* out_;
   long steps_ = 0;
+  std::string sample_ = "sample";
   Elements samples_ = 0;  // since the last line
   Instant begun_, shown_;
   bool line_open_ = false;  // a redrawn line stands on the terminal

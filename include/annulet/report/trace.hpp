@@ -69,6 +69,7 @@ class Trace final : public train::Tracer {
   int rank_;
   Bytes limit_{0};
   long steps_ = 0, left_out_ = 0;
+  bool failed_ = false;  // the file cannot be written any more
   std::vector<Lane> lanes_;
   fmt::memory_buffer buffer_;
   Instant flushed_;

@@ -83,6 +83,7 @@ struct RunInfo {
   std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
   long steps = 0;
   Elements train_samples = 0, test_samples = 0;
+  std::string sample = "sample";  // what a sample is called: of text, a window
   std::string mpi, thread_level;
   std::vector<std::string> warnings;
   std::string config_toml;  // the options with everything that was left open decided

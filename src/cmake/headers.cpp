@@ -1,0 +1,1 @@
+// Nothing but the headers that the layers share, compiled once (see layer.cmake).
