@@ -43,7 +43,7 @@ class Engine::Core {
       const std::lock_guard lock(mutex_);
       stopping_ = true;
     }
-    launched_signal_.notify_all(), awaited_signal_.notify_all();
+    launched_signal_.notify_all();
     thread_.join();
   }
 
@@ -72,19 +72,19 @@ class Engine::Core {
     if (options_.driver == Driver::thread) launched_signal_.notify_one();
   }
 
+  // Whoever waits has nothing better to do than to step, with every driver.
   void wait(OperationId id) {
     Slot& slot = slot_of(id);
-    if (options_.driver == Driver::thread) return wait_for_thread(slot);
     Backoff backoff;
     last_move_ = Clock::now();
-    while (!slot.done.load(std::memory_order_relaxed)) {
-      if (step()) {
-        backoff.reset();
+    while (!slot.done.load()) {
+      if (const auto next_event = step_in_turn()) {
+        backoff.pause(*next_event);
       } else {
-        check_deadline();
-        backoff.pause(transport_->next_event());
+        backoff.reset();
       }
     }
+    rethrow_failure();
   }
 
   void poll() {
@@ -177,12 +177,8 @@ class Engine::Core {
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(position));
     scratch_[slot.scratch].used = false;
     slot.timeline.finished = Clock::now();
-    {
-      const std::lock_guard lock(mutex_);
-      slot.done.store(true);
-      --under_way_;
-    }
-    finished_signal_.notify_all();
+    --under_way_;
+    slot.done.store(true);
   }
 
   void check_deadline() const {
@@ -204,33 +200,43 @@ class Engine::Core {
     if (under_way_ == 0 || Clock::now() < wakes_.load()) return;
     const std::unique_lock turn(turn_, std::try_to_lock);
     if (!turn.owns_lock()) return std::this_thread::yield();  // it may have lost its core inside MPI
-    {
-      const std::lock_guard lock(mutex_);
-      if (failure_) std::rethrow_exception(failure_);
+    rethrow_failure();
+    step_or_fail();
+    helped_ = true;
+  }
+
+  // One step by a thread that has nothing else to do: nothing if something moved, else the next known event.
+  std::optional<Instant> step_in_turn() {
+    const std::unique_lock turn(turn_, std::try_to_lock);
+    if (!turn.owns_lock()) {
+      require_that_others_move();
+      return Instant::max();
     }
+    rethrow_failure();
+    if (step_or_fail()) return std::nullopt;
+    helped_ = true;
+    check_deadline();
+    return transport_->next_event();
+  }
+
+  // Another thread is stepping: it keeps the deadline, unless it hangs inside MPI.
+  void require_that_others_move() const {
+    if (Clock::now() - last_move_.load() <= 2 * options_.deadline) return;
+    throw RunError(
+        {fmt::format("rank {}: the progress thread does not come back", transport_->rank()), "MPI itself hangs"});
+  }
+
+  bool step_or_fail() {
     try {
-      step();
+      return step();
     } catch (...) {
       fail();
       throw;
     }
-    helped_ = true;
   }
 
-  void wait_for_thread(Slot& slot) {
-    std::unique_lock lock(mutex_);
-    if (failure_) std::rethrow_exception(failure_);
-    if (slot.done.load()) return;
-    awaited_ = true;
-    awaited_signal_.notify_one();
-    // The progress thread keeps the deadline; this only catches a thread that hangs inside MPI.
-    while (!finished_signal_.wait_for(lock, 2 * options_.deadline, [&] { return slot.done.load() || failure_; })) {
-      if (Clock::now() - last_move_.load() > 2 * options_.deadline) {
-        throw RunError(
-            {fmt::format("rank {}: the progress thread does not come back", transport_->rank()), "MPI itself hangs"});
-      }
-    }
-    awaited_ = false;
+  void rethrow_failure() {
+    const std::lock_guard lock(mutex_);
     if (failure_) std::rethrow_exception(failure_);
   }
 
@@ -249,7 +255,6 @@ class Engine::Core {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = std::current_exception();
     stopping_ = true;
-    finished_signal_.notify_all();
   }
 
   bool wait_for_work() {
@@ -258,39 +263,28 @@ class Engine::Core {
     return !stopping_;
   }
 
+  // The deadline is kept by whoever waits: as long as nobody does, a rank may be late.
   void step_until_idle() {
     Naps naps;
-    Backoff backoff;
-    last_move_ = Clock::now();
     while (!stopping_ && under_way_ > 0) {
-      const auto next_event = step_in_turn();
-      if (!next_event) {
-        naps.reset(), backoff.reset();
-      } else if (awaited_) {
-        backoff.pause(*next_event);  // nobody computes
-      } else {
-        const bool helped = helped_.exchange(false);
-        nap_until(naps.next_look(*next_event, helped), helped);
+      bool moved = false;
+      Instant next_event = Instant::max();
+      {
+        const std::lock_guard turn(turn_);
+        moved = step_or_fail();
+        next_event = transport_->next_event();
       }
+      if (moved) naps.reset();
+      const bool helped = helped_.exchange(false);
+      if (!moved) nap_until(naps.next_look(next_event, helped), helped);
     }
   }
 
-  // Nothing if something moved, else the next known event.
-  std::optional<Instant> step_in_turn() {
-    const std::lock_guard turn(turn_);
-    if (step()) return std::nullopt;
-    check_deadline();
-    return transport_->next_event();
-  }
-
-  // Also ends when somebody begins to wait for an operation. Meanwhile nobody helps, unless somebody did before.
+  // Meanwhile nobody helps, unless somebody did before.
   void nap_until(Instant end, bool helped) {
     if (end <= Clock::now()) return;
     if (!helped) wakes_ = end;
-    {
-      std::unique_lock lock(mutex_);
-      awaited_signal_.wait_until(lock, end, [&] { return stopping_ || awaited_; });
-    }
+    std::this_thread::sleep_until(end);
     wakes_ = Instant{};
   }
 
@@ -305,13 +299,12 @@ class Engine::Core {
 
   std::mutex turn_;  // with `thread`: held by whoever steps
   std::mutex mutex_;
-  std::condition_variable launched_signal_, finished_signal_, awaited_signal_;
+  std::condition_variable launched_signal_;
   std::vector<std::size_t> launched_;  // not yet seen by the stepping thread
   std::int64_t launches_ = 0;
-  std::atomic<int> under_way_{0};     // launched and not finished
-  std::atomic<Instant> wakes_{};      // until then nobody need help the progress thread
-  std::atomic<bool> helped_{false};   // somebody stepped for it since it last looked
-  std::atomic<bool> awaited_{false};  // somebody waits for an operation
+  std::atomic<int> under_way_{0};    // launched and not finished
+  std::atomic<Instant> wakes_{};     // until then nobody need help the progress thread
+  std::atomic<bool> helped_{false};  // somebody stepped for it since it last looked
   std::atomic<bool> stopping_{false};
   std::exception_ptr failure_;
   std::thread thread_;
