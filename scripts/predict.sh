@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Is a step what was predicted before it? For each configuration: a profile of one rank (two lone ranks compute at once,
-# as two ranks on two cores do), a machine file of each emulated link, and two ranks with three bucket caps and three
+# Is a step what was predicted before it? For each configuration: a machine file of each emulated link, a profile of one
+# rank (two lone ranks compute at once, as two ranks on two cores do), and two ranks with three bucket caps and three
 # drivers. prediction.json is written before the first step; the table sets it beside the median step.
 #   predict.sh [CONFIG...]      default configs/peer-mlp.toml configs/peer-gpt.toml; their `batch` is a rank's share
 #   LINKS   emulated links, separated by spaces; STEPS of a run (60); ROUNDS of each, of which the quickest counts, since whatever
@@ -51,9 +51,9 @@ measure() {
 printf '%-10s %-30s %-8s %-9s %12s %11s %8s\n' config link cap driver "predicted ms" "measured ms" error
 for config; do
   for link in "${links[@]}"; do
-    profile "$config"
     machine "$link"
     for cap in 256KiB 1MiB 4MiB; do
+      profile "$config"  # just before, since virtual cores are not as fast at every minute
       for driver in blocking polling thread; do
         awk -v c="$(basename "$config" .toml)" -v l="$link" -v b=$cap -v d=$driver '{
           printf "%-10s %-30s %-8s %-9s %12.2f %11.2f %+6.1f %%\n", c, l, b, d, $2 * 1e3, $1 * 1e3, ($1 / $2 - 1) * 100

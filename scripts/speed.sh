@@ -24,8 +24,9 @@ ours() {  # RANKS: milliseconds
   awk -v s="$(value "$work/run" median_step_seconds)" 'BEGIN {print s * 1e3}'
 }
 
-theirs() {  # RANKS: milliseconds, with the best BLAS kernels there are
-  env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE GLOO_SOCKET_IFNAME=lo "${PYTHON:-/usr/bin/python3}" "$peer" "$model" "$1" "$batch" 60 |
+theirs() {  # RANKS: milliseconds, one thread a rank as ours, with the best BLAS kernels there are
+  env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 GLOO_SOCKET_IFNAME=lo \
+    "${PYTHON:-/usr/bin/python3}" "$peer" "$model" "$1" "$batch" 60 |
     sed -n 's/.*median step \([0-9.]*\) ms.*/\1/p'
 }
 
