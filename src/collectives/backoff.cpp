@@ -18,7 +18,8 @@ constexpr int kShare = 64;             // a sleep is at most this part of the wa
 constexpr microseconds kWakingUp{50};  // what a sleep may end late: before a known event the core is only lent
 
 constexpr int kLooks = 3;
-constexpr microseconds kFirstNap{20}, kLongestNap{250}, kHelpedNap{500};
+constexpr microseconds kFirstNap{20}, kLongestNap{250}, kHelpedNap{2000};
+constexpr int kHelpRemembered = 4;
 
 }  // namespace
 
@@ -40,10 +41,14 @@ void Backoff::pause(Instant next_event) {
   std::this_thread::sleep_until(std::min(now + std::min(wish, kLongestSleep), next_event - kWakingUp));
 }
 
-Instant Naps::next_look(Instant next_event, bool helped) {
-  if (helped) return Clock::now() + kHelpedNap;
-  ++misses_;
-  if (misses_ <= kLooks) return {};
+void Naps::help() { helped_ = kHelpRemembered; }
+
+Instant Naps::next_look(Instant next_event) {
+  if (helped_ > 0) {
+    --helped_;
+    return Clock::now() + kHelpedNap;
+  }
+  if (++misses_ <= kLooks) return {};
   return std::min(Clock::now() + std::min(kFirstNap * std::min(misses_ - kLooks, 16), kLongestNap), next_event);
 }
 

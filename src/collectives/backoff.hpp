@@ -18,17 +18,20 @@ class Backoff {
 };
 
 // Of a progress thread, which may share its core with one that computes: a few looks, then naps, each a little longer,
-// not past the next known event. While the computing thread does the work at its pulses, long naps: each waking up
-// costs the other thread more than it takes.
+// not past the next known event. A thread that was helped has no core of its own: for a while the computing thread then
+// does the work at its pulses, and the naps are long, since each waking up costs that thread more than it takes.
 class Naps {
  public:
-  void reset() { misses_ = 0; }
+  void reset() { misses_ = 0; }  // something moved
+  void help();                   // somebody else stepped meanwhile
+  bool helped() const { return helped_ > 0; }
 
-  // When to look again after a look at which nothing moved; now, or earlier, is at once.
-  Instant next_look(Instant next_event, bool helped);
+  // When to look again; now, or earlier, is at once.
+  Instant next_look(Instant next_event);
 
  private:
   int misses_ = 0;
+  int helped_ = 0;  // looks for which the help is remembered
 };
 
 // Sleeps of this thread end on time, not up to 50 us late.

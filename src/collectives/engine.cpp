@@ -274,9 +274,9 @@ class Engine::Core {
         moved = step_or_fail();
         next_event = transport_->next_event();
       }
+      if (helped_.exchange(false)) naps.help();
       if (moved) naps.reset();
-      const bool helped = helped_.exchange(false);
-      if (!moved) nap_until(naps.next_look(next_event, helped), helped);
+      nap_until(naps.next_look(next_event), naps.helped());
     }
   }
 

@@ -181,6 +181,7 @@ std::string summary_json(const train::Summary& s) {
         {"targets", evaluation ? Json(evaluation->targets) : Json(nullptr)}}},
       {"median_step_seconds", seconds(s.median_step)},
       {"predicted_step_seconds", seconds(s.predicted_step)},
+      {"median_forward_seconds", seconds(s.median_forward)},
       {"samples_per_second", optional(s.samples_per_second)},
       {"median_exposed_seconds", seconds(s.median_exposed)},
       {"median_skew_seconds", seconds(s.median_skew)},

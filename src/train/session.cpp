@@ -311,7 +311,9 @@ class Session {
     summary.flops_per_step = trainer_->model().flops(samples_of_a_step());
     summary.peak = machine_.peak, summary.gemm = machine_.gemm;
     summary.network = machine_.network;
-    if (prediction_) summary.predicted_step = prediction_->step;
+    if (prediction_) {
+      summary.predicted_step = prediction_->step, summary.profiled_forward = prediction_->backward_begins;
+    }
     if (profile_) summary.profile = Profile{this_workload(), profile_->result(), profile_->steps()};
     return summary;
   }
@@ -340,12 +342,14 @@ class Session {
   }
 
   void add_times(Summary& summary) const {
-    std::vector<double> totals, exposed;
+    std::vector<double> totals, forward, exposed;
     for (const StepRecord& record : records_->kept()) {
       totals.push_back(record.seconds.total.count()), exposed.push_back(record.seconds.exposed.count());
+      forward.push_back(record.seconds.forward.count());
     }
     if (totals.empty()) return;
     summary.median_step = Seconds(world_.maximum(*median(without_first(totals))));
+    summary.median_forward = Seconds(world_.maximum(*median(without_first(forward))));
     summary.median_exposed = Seconds(*median(without_first(exposed)));
     const double batch = static_cast<double>(samples_of_a_step());
     summary.samples_per_second = batch / summary.median_step->count();

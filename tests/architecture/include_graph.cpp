@@ -21,7 +21,8 @@ const std::map<std::string, std::vector<std::string>, std::less<>>& arrows() {
       {"parallel", {"collectives", "nn", "cost"}},
       {"measure", {"collectives", "cost"}},
       {"train", {"parallel", "data", "measure"}},
-      {"report", {"cost", "train"}},
+      {"plan", {"cost"}},
+      {"report", {"plan", "train"}},
       {"cli", {"train", "report"}},
   };
   return graph;

@@ -11,7 +11,7 @@ inline train::Summary summary() {
   s.bucket_bytes = Bytes(4096);
   s.train_loss = 0.5;
   s.evaluation = train::Evaluation{0.25, 0.875, 100};
-  s.median_step = Seconds(0.010), s.samples_per_second = 6400;
+  s.median_step = Seconds(0.010), s.median_forward = Seconds(0.003), s.samples_per_second = 6400;
   s.median_exposed = Seconds(0.001), s.median_skew = Seconds(0.0005), s.hidden_fraction = 0.75;
   s.wire_per_step = s.planned_wire_per_step = Bytes(8000);
   s.wire_by_rank = {Bytes(4000), Bytes(4000)};

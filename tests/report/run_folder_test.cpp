@@ -70,6 +70,7 @@ TEST(Summary, HasEveryNameAndNullWhereAValueIsUnknown) {
                            "train_loss",
                            "eval",
                            "median_step_seconds",
+                           "median_forward_seconds",
                            "samples_per_second",
                            "median_exposed_seconds",
                            "median_skew_seconds",

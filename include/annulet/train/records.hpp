@@ -100,6 +100,7 @@ struct Summary {
   std::optional<double> train_loss;      // of the last step
   std::optional<Evaluation> evaluation;  // the last one
   std::optional<Seconds> median_step;    // slowest rank's, first five steps left out
+  std::optional<Seconds> median_forward;  // likewise
   std::optional<double> samples_per_second;
   std::optional<Seconds> median_exposed, median_skew;
   std::optional<double> hidden_fraction;                             // 1 - exposed buckets / measured
@@ -116,6 +117,7 @@ struct Summary {
   std::vector<StepCommunication> communication;     // of the sampled steps, the first five left out
   std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
   std::optional<Seconds> predicted_step;            // from a profile, before the first step
+  std::optional<Seconds> profiled_forward;          // the profile's
   std::optional<ShownStep> shown;                   // if one was asked for
   std::optional<Profile> profile;                   // of this run, if it was asked for
 };
