@@ -3,149 +3,74 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <iterator>
-#include <map>
 
-#include "annulet/base/error.hpp"
+#include "annulet/base/config_folder.hpp"
+#include "annulet/base/settings_file.hpp"
 
 namespace annulet::cost {
 namespace {
 
-constexpr const char* kHint =
-    R"(Write alpha = "10us" and bandwidth = "1.25GB/s", or the same in [inside] and [between]; see annulet calibrate)";
+const SettingsKind kKind{
+    "machine file",
+    R"(Write alpha = "10us" and bandwidth = "1.25GB/s", or the same in [inside] and [between]; see annulet calibrate)",
+    {"inside", "between", "device"}};
 
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
+constexpr std::string_view kPeak = "peak_";
 
-// The part of TOML that a machine file needs: sections, and keys whose values are strings or numbers of one line.
-class Reader {
- public:
-  Reader(std::string_view text, const std::string& name) : name_(name) {
-    std::string section;
-    while (!text.empty()) {
-      ++line_;
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      read(trimmed(text.substr(0, end)), section);
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
-  }
-
-  struct Entry {
-    std::string value;
-    int line = 0;
-    bool used = false;
-  };
-
-  // The key of the section, or of the same name above the sections.
-  Entry* find(const std::string& section, const std::string& key) {
-    for (const std::string& full : {section + '.' + key, '.' + key}) {
-      if (const auto found = entries_.find(full); found != entries_.end())
-        return found->second.used = true, &found->second;
-    }
-    return nullptr;
-  }
-
-  // parse(value), its error with the file and line before it.
-  template <class Value>
-  Value parsed(const Entry& entry, Value (*parse)(std::string_view)) const {
-    try {
-      return parse(entry.value);
-    } catch (const InputError& error) {
-      refuse(fmt::format("line {}: {}", entry.line, error.what()), "");
-    }
-  }
-
-  bool has_section(const std::string& section) const {
-    return std::ranges::find(sections_, section) != sections_.end();
-  }
-
-  void require_all_used() const {
-    for (const auto& [key, entry] : entries_) {
-      if (!entry.used) refuse(fmt::format("line {}: unknown key '{}'", entry.line, key.substr(key.front() == '.')));
-    }
-  }
-
-  [[noreturn]] void refuse(const std::string& what, const char* hint = kHint) const {
-    const std::string_view text = what.ends_with('.') ? std::string_view(what).substr(0, what.size() - 1) : what;
-    throw InputError({fmt::format("{} is not a machine file: {}", name_, text), "", hint});
-  }
-
- private:
-  void read(std::string_view line, std::string& section) {
-    if (line.empty() || line.front() == '#') return;
-    if (line.front() == '[') {
-      section = line.substr(1, std::min(line.find(']'), line.size()) - 1);
-      if (section != "inside" && section != "between")
-        refuse(fmt::format("line {}: unknown section '{}'", line_, section));
-      sections_.push_back(section);
-      return;
-    }
-    const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos) refuse(fmt::format("line {}: '{}' has no '='", line_, line));
-    const std::string key = section + '.' + std::string(trimmed(line.substr(0, equals)));
-    if (!entries_.try_emplace(key, value_of(trimmed(line.substr(equals + 1))), line_).second) {
-      refuse(fmt::format("line {}: '{}' is given twice", line_, key.substr(key.front() == '.')));
-    }
-  }
-
-  std::string value_of(std::string_view text) const {
-    if (text.empty() || text.front() == '#') refuse(fmt::format("line {}: a value is missing", line_));
-    if (text.front() != '"' && text.front() != '\'') return std::string(trimmed(text.substr(0, text.find('#'))));
-    const std::size_t end = text.find(text.front(), 1);
-    const std::string_view rest = end == std::string_view::npos ? "" : trimmed(text.substr(end + 1));
-    if (end == std::string_view::npos || (!rest.empty() && rest.front() != '#')) {
-      refuse(fmt::format("line {}: {} is no value", line_, text));
-    }
-    return std::string(text.substr(1, end - 1));
-  }
-
-  std::string name_;
-  int line_ = 0;
-  std::map<std::string, Entry> entries_;  // "inside.alpha", ".alpha"
-  std::vector<std::string> sections_;
-};
-
-SecondsPerByte pace(const Reader& reader, const Reader::Entry& entry) {
-  const ByteRate rate = reader.parsed(entry, parse_rate);
-  if (rate.value() <= 0) reader.refuse(fmt::format("line {}: '{}' moves nothing", entry.line, entry.value));
+SecondsPerByte pace(const SettingsFile& file, const SettingsFile::Entry& entry) {
+  const ByteRate rate = file.parsed(entry, parse_rate);
+  if (rate.value() <= 0) file.refuse(entry, fmt::format("'{}' moves nothing", entry.value));
   return SecondsPerByte(1 / rate.value());
 }
 
-std::optional<EagerLink> eager_of(Reader& reader, const std::string& section, const Link& link) {
-  const auto *alpha = reader.find(section, "eager_alpha"), *gap = reader.find(section, "eager_gap"),
-             *bandwidth = reader.find(section, "eager_bandwidth"), *limit = reader.find(section, "eager_limit");
+std::optional<EagerLink> eager_of(SettingsFile& file, const std::string& section, const Link& link) {
+  const auto *alpha = file.find_or_above(section, "eager_alpha"), *gap = file.find_or_above(section, "eager_gap"),
+             *bandwidth = file.find_or_above(section, "eager_bandwidth"),
+             *limit = file.find_or_above(section, "eager_limit");
   if (limit == nullptr) {
-    if (alpha != nullptr || gap != nullptr || bandwidth != nullptr) reader.refuse("eager_limit is missing");
+    if (alpha != nullptr || gap != nullptr || bandwidth != nullptr) file.refuse("eager_limit is missing");
     return std::nullopt;
   }
-  EagerLink eager{reader.parsed(*limit, parse_bytes), link.alpha, link.gap, link.beta};
-  if (alpha != nullptr) eager.alpha = reader.parsed(*alpha, parse_seconds);
-  if (gap != nullptr) eager.gap = reader.parsed(*gap, parse_seconds);
-  if (bandwidth != nullptr) eager.beta = pace(reader, *bandwidth);
+  EagerLink eager{file.parsed(*limit, parse_bytes), link.alpha, link.gap, link.beta};
+  if (alpha != nullptr) eager.alpha = file.parsed(*alpha, parse_seconds);
+  if (gap != nullptr) eager.gap = file.parsed(*gap, parse_seconds);
+  if (bandwidth != nullptr) eager.beta = pace(file, *bandwidth);
   return eager;
 }
 
-Link link_of(Reader& reader, const std::string& section, const std::string& source) {
-  const auto *alpha = reader.find(section, "alpha"), *gap = reader.find(section, "gap"),
-             *bandwidth = reader.find(section, "bandwidth"), *reduction = reader.find(section, "reduction"),
-             *moving = reader.find(section, "moving");
+Link link_of(SettingsFile& file, const std::string& section, const std::string& source) {
+  const auto *alpha = file.find_or_above(section, "alpha"), *gap = file.find_or_above(section, "gap"),
+             *bandwidth = file.find_or_above(section, "bandwidth"),
+             *reduction = file.find_or_above(section, "reduction"), *moving = file.find_or_above(section, "moving");
   if (alpha == nullptr || bandwidth == nullptr) {
-    reader.refuse(fmt::format("{} is missing", alpha == nullptr ? "alpha" : "bandwidth"));
+    file.refuse(fmt::format("{} is missing", alpha == nullptr ? "alpha" : "bandwidth"));
   }
   Link link;
-  link.alpha = reader.parsed(*alpha, parse_seconds), link.beta = pace(reader, *bandwidth), link.source = source;
-  if (gap != nullptr) link.gap = reader.parsed(*gap, parse_seconds);
-  if (reduction != nullptr) link.gamma = pace(reader, *reduction);
-  if (moving != nullptr) link.moving = pace(reader, *moving);
-  link.eager = eager_of(reader, section, link);
+  link.alpha = file.parsed(*alpha, parse_seconds), link.beta = pace(file, *bandwidth), link.source = source;
+  if (gap != nullptr) link.gap = file.parsed(*gap, parse_seconds);
+  if (reduction != nullptr) link.gamma = pace(file, *reduction);
+  if (moving != nullptr) link.moving = pace(file, *moving);
+  link.eager = eager_of(file, section, link);
   return link;
+}
+
+Device device_of(SettingsFile& file) {
+  Device device;
+  for (const std::string& key : file.keys("device")) {
+    if (!key.starts_with(kPeak)) continue;
+    const auto* peak = file.find("device", key);
+    device.peaks[key.substr(kPeak.size())] = file.parsed(*peak, parse_flop_rate);
+  }
+  const auto *memory = file.find("device", "memory"), *ranks = file.find("device", "ranks_per_node"),
+             *efficiency = file.find("device", "efficiency");
+  if (memory != nullptr) device.memory = file.parsed(*memory, parse_bytes);
+  if (ranks != nullptr) {
+    device.ranks_per_node = file.parsed(*ranks, [](auto text) { return static_cast<int>(parse_count(text, 1)); });
+  }
+  if (efficiency == nullptr) return device;
+  device.efficiency = file.parsed(*efficiency, parse_positive);
+  if (device.efficiency > 1) file.refuse(*efficiency, "an efficiency is at most 1");
+  return device;
 }
 
 // The reader takes what stands between quotes as it is: there are no escapes.
@@ -169,29 +94,34 @@ std::string link_toml(const Link& link) {
                     eager.limit.value(), eager.alpha.count(), eager.gap.count(), rate(eager.beta));
 }
 
+std::string device_toml(const Device& device) {
+  std::string text;
+  for (const auto& [type, peak] : device.peaks) text += fmt::format("{}{} = \"{}FLOP/s\"\n", kPeak, type, peak.value());
+  if (device.memory > Bytes(0)) text += fmt::format("memory = \"{}B\"\n", device.memory.value());
+  if (device.ranks_per_node > 0) text += fmt::format("ranks_per_node = {}\n", device.ranks_per_node);
+  if (device.efficiency > 0) text += fmt::format("efficiency = {}\n", device.efficiency);
+  return text.empty() ? text : "\n[device]\n" + text;
+}
+
 }  // namespace
 
 Machine parse_machine(std::string_view text, const std::string& name) {
-  Reader reader(text, name);
+  SettingsFile file(text, name, kKind);
   Machine machine;
-  const auto *source = reader.find("", "source"), *compute = reader.find("", "compute");
+  const auto *source = file.find("", "source"), *compute = file.find("", "compute");
   machine.source = source != nullptr ? source->value : name;
-  if (compute != nullptr) machine.compute = reader.parsed(*compute, parse_flop_rate);
-  const bool inside = reader.has_section("inside"), between = reader.has_section("between");
-  machine.inside = link_of(reader, inside || !between ? "inside" : "between", machine.source);
-  machine.between = link_of(reader, between || !inside ? "between" : "inside", machine.source);
-  reader.require_all_used();
+  if (compute != nullptr) machine.compute = file.parsed(*compute, parse_flop_rate);
+  machine.device = device_of(file);
+  const bool inside = file.has_section("inside"), between = file.has_section("between");
+  machine.inside = link_of(file, inside || !between ? "inside" : "between", machine.source);
+  machine.between = link_of(file, between || !inside ? "between" : "inside", machine.source);
+  file.require_all_used();
   return machine;
 }
 
-Machine read_machine_file(const std::filesystem::path& file) {
-  std::ifstream input(file);
-  const std::string text(std::istreambuf_iterator<char>(input), {});
-  if (!input.is_open() || input.bad() || std::filesystem::is_directory(file)) {
-    throw InputError({fmt::format("the machine file {} cannot be read", file.string()), std::strerror(errno),
-                      "Name an existing file with --machine"});
-  }
-  return parse_machine(text, file.string());
+Machine read_machine_file(const std::string& name) {
+  const std::filesystem::path file = find_config("machines", name);
+  return parse_machine(read_settings_text(file, "machine file"), file.string());
 }
 
 std::string to_toml(const Machine& machine, const std::vector<std::string>& comments) {
@@ -201,7 +131,8 @@ std::string to_toml(const Machine& machine, const std::vector<std::string>& comm
   if (machine.compute.value() > 0) text += fmt::format("compute = \"{}FLOP/s\"\n", machine.compute.value());
   text += "\n[inside]\n" + link_toml(machine.inside);
   const std::string between = link_toml(machine.between);
-  return between == link_toml(machine.inside) ? text : text + "\n[between]\n" + between;
+  if (between != link_toml(machine.inside)) text += "\n[between]\n" + between;
+  return text + device_toml(machine.device);
 }
 
 }  // namespace annulet::cost

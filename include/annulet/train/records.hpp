@@ -97,9 +97,9 @@ struct Summary {
   long steps = 0;
   Elements global_batch = 0;
   Bytes bucket_bytes{0};
-  std::optional<double> train_loss;      // of the last step
-  std::optional<Evaluation> evaluation;  // the last one
-  std::optional<Seconds> median_step;    // slowest rank's, first five steps left out
+  std::optional<double> train_loss;       // of the last step
+  std::optional<Evaluation> evaluation;   // the last one
+  std::optional<Seconds> median_step;     // slowest rank's, first five steps left out
   std::optional<Seconds> median_forward;  // likewise
   std::optional<double> samples_per_second;
   std::optional<Seconds> median_exposed, median_skew;
