@@ -8,12 +8,14 @@
 # touches, took the run within 5 % of what it took the profile, and otherwise is made again. Of the rounds that count the
 # one with the middle error is shown, with how many were made.
 #   predict.sh [CONFIG...]      default configs/peer-mlp.toml configs/peer-gpt.toml; their `batch` is a rank's share
-#   LINKS   emulated links, separated by spaces; STEPS of a run (30); ROUNDS that count (3); TRIES for them (12)
+#   LINKS, CAPS, DRIVERS   separated by spaces; STEPS of a run (30); ROUNDS that count (5); TRIES for them (15)
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 if [ $# -eq 0 ]; then set -- configs/peer-mlp.toml configs/peer-gpt.toml; fi
 read -r -a links <<<"${LINKS:-alpha=1ms,bandwidth=250MB/s alpha=200us,bandwidth=500MB/s}"
-steps=${STEPS:-30} rounds=${ROUNDS:-3} tries=${TRIES:-12}
+read -r -a caps <<<"${CAPS:-256KiB 1MiB 4MiB}"
+read -r -a drivers <<<"${DRIVERS:-blocking polling thread}"
+steps=${STEPS:-30} rounds=${ROUNDS:-5} tries=${TRIES:-15}
 annulet=$build/annulet
 [ -x "$annulet" ] || die "predict: $annulet is not there. Run scripts/quickstart.sh or scripts/test.sh first."
 
@@ -74,8 +76,8 @@ printf '%-10s %-30s %-8s %-9s %12s %11s %8s %6s\n' config link cap driver "predi
 for config; do
   for link in "${links[@]}"; do
     machine "$link"
-    for cap in 256KiB 1MiB 4MiB; do
-      for driver in blocking polling thread; do cell "$config" "$link" $cap $driver; done
+    for cap in "${caps[@]}"; do
+      for driver in "${drivers[@]}"; do cell "$config" "$link" "$cap" "$driver"; done
     done
   done
 done | tee "$work/table"

@@ -11,7 +11,6 @@
 namespace annulet::cost {
 namespace {
 
-constexpr std::size_t kMostSimulatedSteps = 50'000;
 constexpr int kRounds = 20;  // of delaying backward by what communication takes of its core; three are usual
 constexpr Seconds kSettled{1e-9};
 
@@ -24,8 +23,11 @@ std::vector<schedule::Plan> plans_of(const StepInput& input, const schedule::Buc
   return plans;
 }
 
-Collective collective(const std::vector<schedule::Plan>& plans, Bytes element, Seconds launched) {
+// `slowdown` as in StepInput.
+Collective collective(const std::vector<schedule::Plan>& plans, Bytes element, Seconds launched,
+                      const std::vector<double>& slowdown = {}) {
   Collective result{{}, element, std::vector<Seconds>(plans.size(), launched)};
+  for (std::size_t r = 0; r < slowdown.size(); ++r) result.launched[r] *= slowdown[r];
   for (const schedule::Plan& plan : plans) result.plans.push_back(&plan);
   return result;
 }
@@ -36,6 +38,10 @@ class Predictor {
       : input_(input), buckets_(schedule::gradient_buckets(input.tensors, input.element, input.sync)) {
     ANNULET_EXPECTS(input.profile.ready.size() == input.tensors.size(), "a profile has an instant for each tensor");
     ANNULET_EXPECTS(input.world > 0, "a step is of at least one rank");
+    ANNULET_EXPECTS(input.slowdown.empty() || input.slowdown.size() == static_cast<std::size_t>(input.world),
+                    "every rank has a slowdown, or none");
+    ANNULET_EXPECTS(input.slowdown.empty() || !shares_the_core(), "stragglers have their core to themselves");
+    if (!input.slowdown.empty()) slowest_ = *std::ranges::max_element(input.slowdown);
     Bytes checked{0};
     for (const schedule::Bucket& bucket : buckets_) {
       checked += input.element * bucket.elements.count;
@@ -49,7 +55,7 @@ class Predictor {
     for (const schedule::Bucket& bucket : buckets_) plans_.push_back(plans_of(input, bucket));
   }
 
-  bool can_simulate() const { return simulated_steps() <= kMostSimulatedSteps; }
+  bool can_simulate() const { return simulated_steps() <= input_.most_simulated; }
 
   StepPrediction run() {
     launch_at_first();
@@ -100,11 +106,15 @@ class Predictor {
   }
 
   std::vector<Seconds> bucket_ends() const {
-    if (input_.world == 1) return launched_;
     std::vector<Seconds> ends;
+    if (input_.world == 1) {
+      for (const Seconds launched : launched_) ends.push_back(slowest_ * launched);
+      return ends;
+    }
     if (plans_.empty()) {
       for (std::size_t b = 0; b < buckets_.size(); ++b) {
-        const Seconds begin = ends.empty() ? launched_[b] : std::max(launched_[b], ends.back());
+        const Seconds launched = slowest_ * launched_[b];
+        const Seconds begin = ends.empty() ? launched : std::max(launched, ends.back());
         const Bytes bytes = input_.element * buckets_[b].elements.count;
         ends.push_back(begin + ring_all_reduce_time(bytes, input_.world, input_.network.ring_link()));
       }
@@ -112,10 +122,10 @@ class Predictor {
     }
     std::vector<Collective> collectives;
     for (std::size_t b = 0; b < plans_.size(); ++b) {
-      collectives.push_back(collective(plans_[b], input_.element, launched_[b]));
+      collectives.push_back(collective(plans_[b], input_.element, launched_[b], input_.slowdown));
     }
     for (const auto& of_ranks : simulate(collectives, input_.network, {.attention = attention()}))
-      ends.push_back(of_ranks[0]);
+      ends.push_back(input_.slowdown.empty() ? of_ranks[0] : *std::ranges::max_element(of_ranks));
     return ends;
   }
 
@@ -168,17 +178,18 @@ class Predictor {
 
   StepPrediction result(Seconds backward_ends) const {
     StepPrediction prediction;
-    prediction.backward_begins = input_.profile.backward_begins;
-    prediction.backward_ends = backward_ends;
-    Seconds all_summed = backward_ends;
+    prediction.backward_begins = slowest_ * input_.profile.backward_begins;
+    prediction.backward_ends = slowest_ * backward_ends;
+    Seconds all_summed = prediction.backward_ends;
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Seconds ready = input_.driver == Driver::blocking ? ready_[b] : launched_[b];
-      prediction.buckets.push_back({input_.element * buckets_[b].elements.count, ready, launched_[b], ends_[b]});
+      prediction.buckets.push_back(
+          {input_.element * buckets_[b].elements.count, slowest_ * ready, slowest_ * launched_[b], ends_[b]});
       all_summed = std::max(all_summed, ends_[b]);
     }
-    prediction.exposed = all_summed - backward_ends;
+    prediction.exposed = all_summed - prediction.backward_ends;
     prediction.control = control_time();
-    prediction.optimizer = input_.profile.norm / input_.world + input_.profile.optimizer;
+    prediction.optimizer = slowest_ * (input_.profile.norm / input_.world + input_.profile.optimizer);
     prediction.step = all_summed + prediction.control + prediction.optimizer;
     return prediction;
   }
@@ -190,6 +201,7 @@ class Predictor {
   std::vector<Seconds> core_;                       // [bucket] what it takes of the core
   std::vector<Seconds> launched_, ends_;            // [bucket]
   Seconds backward_ends_{0};
+  double slowest_ = 1;
 };
 
 }  // namespace

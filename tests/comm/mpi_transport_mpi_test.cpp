@@ -4,6 +4,7 @@
 
 #include <array>
 #include <numeric>
+#include <thread>
 
 #include "annulet/base/error.hpp"
 #include "annulet/comm/mpi.hpp"
@@ -42,6 +43,21 @@ TEST(MpiTransport, MovesBytesOfAnySizeAcrossTheEagerLimits) {
   EXPECT_EQ(transport->traffic()[Purpose::control], Bytes(0));
   EXPECT_EQ(transport->traffic().posted, 18);
   EXPECT_EQ(transport->traffic().completed, 18);
+}
+
+// MPI lets messages move inside its calls only: a rank that looks seldom must not hear of an arrival one look late.
+TEST(MpiTransport, OneLookHearsOfWhatHadArrivedBeforeIt) {
+  const Communicator world = duplicate(MPI_COMM_WORLD);
+  const auto transport = make_mpi_transport(world);
+  const int p = world.size(), right = (world.rank() + 1) % p, left = (world.rank() + p - 1) % p;
+  const std::array<char, 8> out{};
+  std::array<char, 8> in{};
+  transport->post_receive({left, 0, Purpose::gradients, 1}, std::as_writable_bytes(std::span(in)));
+  world.barrier();
+  transport->post_send({right, 0, Purpose::gradients, 2}, std::as_bytes(std::span(out)));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  std::array<std::uint64_t, 2> tokens{};
+  EXPECT_EQ(transport->poll(tokens), 2U);
 }
 
 TEST(MpiTransport, SplitsMessagesLongerThanAnMpiCount) {

@@ -86,7 +86,29 @@ TEST(MachineFile, SaysWhatIsWrongAndWhere) {
 
 TEST(MachineFile, NamesAFileThatIsNotThere) {
   EXPECT_THAT([] { read_machine_file("/nowhere/machine.toml"); },
-              ThrowsMessage<InputError>(HasSubstr("the machine file /nowhere/machine.toml cannot be read")));
+              ThrowsMessage<InputError>(HasSubstr("there is no file /nowhere/machine.toml")));
+}
+
+TEST(MachineFile, KnowsTheDeviceThatARankComputesOn) {
+  const std::string link = "alpha = \"1us\"\nbandwidth = \"1GB/s\"\n";
+  const Machine machine = parse_machine(
+      link +
+          "[device]\npeak_bf16 = \"989TFLOP/s\"\npeak_fp32 = \"67TFLOP/s\"\nmemory = \"80GB\"\nranks_per_node = "
+          "8\nefficiency = 0.473\n",
+      "m");
+  for (const Machine& read : {machine, parse_machine(to_toml(machine), "m")}) {
+    EXPECT_EQ(read.device.peaks.at("bf16"), FlopRate(989e12));
+    EXPECT_EQ(read.device.peaks.at("fp32"), FlopRate(67e12));
+    EXPECT_EQ(read.device.memory, Bytes(80'000'000'000));
+    EXPECT_EQ(read.device.ranks_per_node, 8);
+    EXPECT_EQ(read.device.efficiency, 0.473);
+  }
+  const auto refuses = [&](const std::string& device, const char* why) {
+    EXPECT_THAT([&] { parse_machine(link + "[device]\n" + device, "m"); }, ThrowsMessage<InputError>(HasSubstr(why)));
+  };
+  refuses("efficiency = 1.2\n", "line 4: an efficiency is at most 1");
+  refuses("ranks_per_node = 0\n", "line 4: '0' is not a whole number of at least 1");
+  refuses("speed = 1\n", "line 4: unknown key 'device.speed'");
 }
 
 }  // namespace

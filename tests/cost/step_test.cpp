@@ -44,6 +44,20 @@ TEST(PredictStep, ExposesEverythingWithTheBlockingDriver) {
   EXPECT_NEAR(step.step.count(), 30e-3 + 3.5e-3 + kTail, 1e-12);
 }
 
+// Rank 1 computes half as long again: its gradients are ready after 15 and 30 ms, and each sum waits for them.
+TEST(PredictStep, WaitsForTheSlowestRank) {
+  StepInput input = two_tensors(Driver::thread);
+  input.spare_core = true;
+  input.slowdown = {1, 1.5};
+  const StepPrediction step = predict_step(input);
+  EXPECT_NEAR(step.buckets[0].end.count(), 18e-3, 1e-12);
+  EXPECT_NEAR(step.buckets[1].end.count(), 33e-3, 1e-12);
+  EXPECT_NEAR(step.backward_ends.count(), 45e-3, 1e-12);
+  EXPECT_NEAR(step.step.count(), 45e-3 + 1.04e-3 + 1.5 * 2.5e-3, 1e-12);
+  input.closed_form = true;
+  EXPECT_NEAR(predict_step(input).step.count(), step.step.count(), 1e-12);
+}
+
 TEST(PredictStep, ExposesTheTailOfABucketThatIsReadyLate) {
   StepInput input = two_tensors(Driver::polling);
   input.profile.ready[1] = Seconds(29e-3);

@@ -41,6 +41,10 @@ struct StepInput {
   bool spare_core = false;   // a progress thread has a core of its own
   bool closed_form = false;  // instead of simulating; taken anyway where there are too many steps to simulate
   Bytes control{40};         // of the record that ranks agree on
+  // [rank] how many times as long a rank computes as the profile says (stragglers); empty: all alike. Not with a driver
+  // that shares the core.
+  std::vector<double> slowdown{};
+  std::size_t most_simulated = 50'000;  // steps of plans over all ranks; beyond, the closed form serves
 };
 
 struct BucketPrediction {
@@ -48,7 +52,7 @@ struct BucketPrediction {
   Seconds ready{0}, start{0}, end{0};
 };
 
-// Instants from the step's beginning, of rank 0.
+// Instants from the step's beginning, of rank 0 where all are alike, else of the slowest.
 struct StepPrediction {
   std::vector<BucketPrediction> buckets;
   Seconds backward_begins{0};
@@ -62,8 +66,8 @@ struct StepPrediction {
 // Whether there are few enough steps of plans to simulate; otherwise the closed form serves.
 bool can_simulate(const StepInput& input);
 
-// Throws ContractError unless there is one instant for each tensor. Above some ten thousand steps of plans over all
-// ranks the closed form of the ring takes the place of the simulation, one bucket after the other.
+// Throws ContractError unless there is one instant for each tensor. Where there are too many steps to simulate the
+// closed form of the ring takes the place of the simulation, one bucket after the other.
 StepPrediction predict_step(const StepInput& input);
 
 }  // namespace annulet::cost
