@@ -18,10 +18,11 @@ struct Cell {
 Cell cell();                  // "-"
 Cell cell(std::string text);  // value and text alike
 Cell cell(const char* text);
-Cell cell(std::int64_t count);  // with thousands apart: 6,738,149,376
-Cell cell(Bytes bytes);         // "23.58 GB"; value in bytes
-Cell cell(Seconds time);        // "52.5 ms"; value in seconds
-Cell gigabytes(Bytes bytes);    // "23.58", decimal, under a header that names the unit; value in bytes
+Cell cell(std::int64_t count);    // with thousands apart: 6,738,149,376
+Cell cell(Bytes bytes);           // "23.58 GB"; value in bytes
+Cell cell(Seconds time);          // "52.5 ms"; value in seconds
+std::string binary(Bytes bytes);  // "4 MiB" where it comes out even, else as to_text
+Cell gigabytes(Bytes bytes);      // "23.58", decimal, under a header that names the unit; value in bytes
 Cell milliseconds(Seconds time);
 Cell percent(double part);  // 0.357 as "35.7 %"; value 0.357
 Cell number(double value, int decimals);
