@@ -1,0 +1,284 @@
+#include "annulet/cost/closed_form.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <numeric>
+
+#include "annulet/cost/closed_form_text.hpp"
+#include "annulet/cost/crossover.hpp"
+#include "annulet/cost/simulate.hpp"
+#include "annulet/schedule/recursive_doubling.hpp"
+#include "annulet/schedule/ring.hpp"
+#include "schedule/plans.hpp"
+
+namespace annulet::cost {
+namespace {
+
+using schedule::Plan;
+using enum CollectiveKind;
+using enum Algorithm;
+
+constexpr Bytes kFloat{4};
+constexpr CollectiveKind kKinds[] = {all_reduce, reduce_scatter, all_gather, broadcast, reduce};
+
+// With a gap, a cost of adding and messages that are eager up to 200 bytes.
+Link rich_link() {
+  Link link{Seconds(1e-3), Seconds(3e-4), SecondsPerByte(1e-6), SecondsPerByte(2e-7), "test"};
+  link.eager = {Bytes(200), Seconds(1e-4), Seconds(1e-5), SecondsPerByte(2e-6)};
+  return link;
+}
+
+Link plain_link() { return {Seconds(20e-6), Seconds(0), SecondsPerByte(1 / 1.25e9), SecondsPerByte(0), "test"}; }
+
+std::vector<Plan> plans_of(const CollectiveShape& shape) {
+  const Elements elements = shape.bytes.value() / shape.element.value();
+  return schedule::plans_of(shape.ranks, [&](int rank) {
+    if (shape.algorithm == recursive_doubling) {
+      return schedule::recursive_doubling_all_reduce(rank, shape.ranks, elements);
+    }
+    const schedule::RingShape ring{rank, shape.ranks, elements, elements + 1, 4};
+    if (shape.kind == all_reduce) return schedule::ring_all_reduce(ring);
+    return shape.kind == reduce_scatter ? schedule::ring_reduce_scatter(ring) : schedule::ring_all_gather(ring);
+  });
+}
+
+double simulated(const CollectiveShape& shape, const Network& network) {
+  const auto plans = plans_of(shape);
+  Collective collective{{}, shape.element, std::vector<Seconds>(plans.size())};
+  for (const Plan& plan : plans) collective.plans.push_back(&plan);
+  const auto ends = simulate(std::span(&collective, 1), network);
+  return std::ranges::max(ends[0]).count();
+}
+
+CollectiveShape floats(CollectiveKind kind, Algorithm algorithm, Elements elements, int ranks) {
+  return {kind, algorithm, kFloat * elements, ranks, kFloat};
+}
+
+double predicted(const CollectiveShape& shape, const Link& link) { return predicted_time(shape, link).total().count(); }
+
+TEST(ClosedForm, OfRingsIsWhatTheSimulationSays) {
+  for (const Link& link : {plain_link(), rich_link()}) {
+    for (const CollectiveKind kind : {all_reduce, reduce_scatter, all_gather}) {
+      for (int p = 1; p <= 17; ++p) {
+        for (const Elements chunk : {0, 1, 50, 51, 10'000}) {
+          const auto shape = floats(kind, ring, chunk * p, p);
+          const double expected = chunk == 0 ? 0 : predicted(shape, link);
+          EXPECT_NEAR(simulated(shape, link), expected, 1e-9 * expected) << to_text(kind) << p << ' ' << chunk;
+        }
+      }
+    }
+  }
+}
+
+// No chunk is longer than n / p and one element, nor shorter than n / p less one.
+TEST(ClosedForm, OfRingsBoundsUnevenChunks) {
+  const Link link = plain_link();
+  for (int p = 2; p <= 17; ++p) {
+    for (const Elements elements : {p + 1, 1000 * p - 1, 12'345}) {
+      const double simulation = simulated(floats(all_reduce, ring, elements, p), link);
+      EXPECT_LE(simulation, predicted(floats(all_reduce, ring, (elements / p + 1) * p, p), link) * (1 + 1e-9)) << p;
+      EXPECT_GE(simulation, predicted(floats(all_reduce, ring, elements / p * p, p), link) * (1 - 1e-9)) << p;
+    }
+  }
+}
+
+TEST(ClosedForm, OfRecursiveDoublingIsWhatTheSimulationSays) {
+  for (const Link& link : {plain_link(), rich_link()}) {
+    for (int p = 1; p <= 17; ++p) {
+      const int q = static_cast<int>(std::bit_floor(static_cast<unsigned>(p)));
+      for (const Elements elements : {1, 50, 51, 10'000}) {
+        const auto shape = floats(all_reduce, recursive_doubling, elements, p);
+        const double expected = predicted(shape, link), simulation = simulated(shape, link);
+        if (p == q || 2 * p > 3 * q) {
+          EXPECT_NEAR(simulation, expected, 1e-9 * expected) << p << ' ' << elements;
+        } else {  // at most a step less, where few ranks fold
+          const double step = expected / schedule::recursive_doubling_steps(p);
+          EXPECT_LE(simulation, expected * (1 + 1e-9)) << p << ' ' << elements;
+          EXPECT_GE(simulation, expected - step * (1 + 1e-9)) << p << ' ' << elements;
+        }
+      }
+    }
+  }
+}
+
+TEST(ClosedForm, StepsAndBytesAreThoseOfThePlans) {
+  for (int p = 1; p <= 17; ++p) {
+    for (const Elements elements : {Elements{0}, Elements{1}, Elements{p}, Elements{1001}}) {
+      for (const auto& shape :
+           {floats(all_reduce, ring, elements, p), floats(reduce_scatter, ring, elements, p),
+            floats(all_gather, ring, elements, p), floats(all_reduce, recursive_doubling, elements, p)}) {
+        Bytes total{0}, least{0}, largest{0};
+        for (const Plan& plan : plans_of(shape)) {
+          const Bytes sent = kFloat * schedule::sent_elements(plan);
+          total += sent, largest = std::max(largest, sent);
+          least = plan.rank == 0 ? sent : std::min(least, sent);
+        }
+        const WireBytes wire = wire_bytes(shape);
+        EXPECT_EQ(wire.total, total) << p << ' ' << elements;
+        EXPECT_EQ(wire.least, least) << p << ' ' << elements;
+        EXPECT_EQ(wire.largest, largest) << p << ' ' << elements;
+      }
+    }
+  }
+}
+
+// The same for algorithms whose plans are not here: what they send in all follows from what they do.
+TEST(ClosedForm, BytesOverAllRanksAreTheFormulas) {
+  for (int p = 2; p <= 40; ++p) {
+    const Bytes bytes = kFloat * 1003;
+    for (const CollectiveKind kind : kKinds) {
+      for (const Algorithm algorithm : algorithms_of(kind, p)) {
+        if (algorithm == recursive_doubling && kind == all_reduce) continue;
+        const WireBytes wire = wire_bytes({kind, algorithm, bytes, p, kFloat});
+        EXPECT_EQ(wire.total, bytes * ((kind == all_reduce ? 2 : 1) * (p - 1))) << to_text(algorithm) << p;
+        EXPECT_LE(wire.least, wire.largest);
+        EXPECT_GE(wire.largest.as_double(), least_wire_bytes(kind, bytes, p) - 8);
+        EXPECT_LE(wire.least.as_double(), wire.mean());
+      }
+    }
+  }
+}
+
+TEST(ClosedForm, TheRootOfATreeSendsMostAndALeafOnce) {
+  const Bytes bytes(1000);
+  for (const auto& [p, levels] : {std::pair(2, 1), {3, 2}, {8, 3}, {9, 4}, {64, 6}}) {
+    const WireBytes wire = wire_bytes({all_reduce, tree, bytes, p});
+    EXPECT_EQ(wire.least, bytes) << p;
+    EXPECT_EQ(wire.largest, bytes * levels) << p;
+    const WireBytes charged = charged_tree_bytes({all_reduce, tree, bytes, p});
+    EXPECT_EQ(charged.least, bytes * 2);
+    EXPECT_EQ(charged.largest, bytes * 2);
+    EXPECT_EQ(predicted_time({all_reduce, tree, bytes, p}, plain_link()).steps, 2 * levels);
+  }
+}
+
+// alpha 20 us, 1.25 GB/s.
+TEST(ClosedForm, GivesTheWorkedExamples) {
+  const Link link = plain_link();
+  const auto time = [&](CollectiveKind kind, Algorithm algorithm, int p) {
+    return predicted({kind, algorithm, Bytes(100'000'000), p}, link);
+  };
+  EXPECT_NEAR(time(all_reduce, ring, 4), 0.120120, 5e-7);
+  EXPECT_NEAR(time(all_reduce, tree, 4), 0.320080, 5e-7);
+  EXPECT_NEAR(time(all_reduce, recursive_doubling, 4), 2 * (20e-6 + 0.08), 1e-12);
+  EXPECT_NEAR(time(all_reduce, recursive_halving, 4), 4 * 20e-6 + 1.5 * 0.08, 1e-12);
+  EXPECT_NEAR(time(all_reduce, recursive_halving, 6), 6 * 20e-6 + 3.5 * 0.08, 1e-12);
+  EXPECT_NEAR(time(all_reduce, direct, 4), 2 * 20e-6 + 1.5 * 0.08, 1e-12);
+  EXPECT_NEAR(time(broadcast, ring, 4), 3 * 20e-6 + 1.5 * 0.08, 1e-12);
+  EXPECT_NEAR(time(reduce, tree, 5), 3 * (20e-6 + 0.08), 1e-12);
+  EXPECT_NEAR(time(reduce_scatter, recursive_halving, 8), 3 * 20e-6 + 7.0 / 8 * 0.08, 1e-12);
+}
+
+TEST(ClosedForm, SplitsLatencyBandwidthAndAdding) {
+  const Link link{Seconds(1e-3), Seconds(1e-4), SecondsPerByte(1e-6), SecondsPerByte(1e-7), "test"};
+  const auto time = predicted_time({all_reduce, direct, Bytes(4000), 4}, link);
+  EXPECT_EQ(time.steps, 2);
+  EXPECT_NEAR(time.latency.count(), 2e-3 + 6e-4, 1e-15);
+  EXPECT_NEAR(time.bandwidth.count(), 6e-3, 1e-15);
+  EXPECT_NEAR(time.reduction.count(), 3e-4, 1e-15);
+}
+
+TEST(ClosedForm, OneRankSendsNothing) {
+  for (const CollectiveKind kind : kKinds) {
+    for (const Algorithm algorithm : algorithms_of(kind, 1)) {
+      const CollectiveShape shape{kind, algorithm, Bytes(1000), 1};
+      EXPECT_EQ(predicted_time(shape, rich_link()).total(), Seconds(0)) << to_text(algorithm);
+      EXPECT_EQ(predicted_time(shape, rich_link()).steps, 0);
+      EXPECT_EQ(wire_bytes(shape).total, Bytes(0));
+      EXPECT_EQ(charged_tree_bytes(shape).total, Bytes(0));
+    }
+  }
+}
+
+TEST(ClosedForm, RefusesAnAlgorithmThatTheCollectiveLacks) {
+  EXPECT_THROW(predicted_time({broadcast, direct, Bytes(8), 2}, plain_link()), ContractError);
+  EXPECT_THROW(wire_bytes({all_gather, recursive_doubling, Bytes(8), 3}), ContractError);
+  EXPECT_THROW(wire_bytes({all_reduce, ring, Bytes(7), 2, Bytes(2)}), ContractError);
+}
+
+TEST(ClosedForm, EveryOneHasItsText) {
+  for (const int p : {1, 6, 8}) {
+    for (const CollectiveKind kind : kKinds) {
+      for (const Algorithm algorithm : algorithms_of(kind, p)) {
+        const auto& text = closed_form_text(kind, algorithm, p);
+        EXPECT_EQ(text.kind, kind);
+        EXPECT_EQ(text.algorithm, algorithm);
+        EXPECT_FALSE(text.largest.empty());
+      }
+    }
+  }
+}
+
+Machine machine_of(int ranks_per_node) {
+  Machine machine;
+  machine.inside = {Seconds(1e-5), Seconds(0), SecondsPerByte(1e-9), SecondsPerByte(0), "inside"};
+  machine.between = {Seconds(1e-4), Seconds(0), SecondsPerByte(1e-8), SecondsPerByte(0), "between"};
+  machine.device.ranks_per_node = ranks_per_node;
+  return machine;
+}
+
+TEST(LinksOf, AreThoseThatHopsInHostOrderTake) {
+  const auto names = [](int per_node, int ranks) {
+    std::string text;
+    for (const Link& link : links_of(machine_of(per_node), ranks)) text += link.source + ' ';
+    return text;
+  };
+  EXPECT_EQ(names(8, 8), "inside ");
+  EXPECT_EQ(names(8, 9), "inside between ");
+  EXPECT_EQ(names(1, 2), "between ");
+  EXPECT_EQ(names(0, 4), "between ");
+}
+
+// The slower hop bounds every step. The simulation finds a bit less, since the port between nodes goes on while the
+// last message is under way: all latencies between nodes but one may hide behind the hops inside.
+TEST(LinksOf, BoundARingOverNodes) {
+  for (const int nodes : {2, 3, 4}) {
+    const Machine machine = machine_of(4);
+    std::vector<int> node;
+    for (int rank = 0; rank < 4 * nodes; ++rank) node.push_back(rank / 4);
+    for (const Elements chunk : {10, 100'000}) {
+      const auto shape = floats(all_reduce, ring, chunk * 4 * nodes, 4 * nodes);
+      const auto time = predicted_time(shape, links_of(machine, shape.ranks));
+      EXPECT_EQ(time.link, 1U);
+      const double simulation = simulated(shape, machine.network(node));
+      EXPECT_LE(simulation, time.total().count() * (1 + 1e-9));
+      EXPECT_GE(simulation, time.bandwidth.count());
+    }
+  }
+}
+
+TEST(LinksOf, ARingIsAsSlowAsItsHopsInsideWhereThoseAreSlower) {
+  Machine machine = machine_of(4);
+  std::swap(machine.inside, machine.between);
+  EXPECT_EQ(predicted_time({all_reduce, ring, Bytes(1000), 8}, links_of(machine, 8)).link, 0U);
+}
+
+TEST(Crossovers, RingAndRecursiveDoublingAreEqualAt220000BytesOf8Ranks) {
+  const Link link = plain_link();
+  const auto all = crossovers(all_reduce, 8, std::span(&link, 1));
+  const auto found =
+      std::ranges::find_if(all, [](const Crossover& c) { return c.below == recursive_doubling && c.above == ring; });
+  ASSERT_NE(found, all.end());
+  EXPECT_EQ(found->size, Bytes(220'000));
+  EXPECT_NEAR(found->time.count(), 3 * (20e-6 + 220'000 / 1.25e9), 1e-12);
+  EXPECT_TRUE(std::ranges::is_sorted(all, {}, &Crossover::size));
+}
+
+TEST(Crossovers, HoldForWhatTheyName) {
+  const std::vector<Link> links{plain_link(), rich_link()};
+  for (const CollectiveKind kind : kKinds) {
+    for (const int p : {2, 3, 6, 8, 1000}) {
+      for (const Crossover& c : crossovers(kind, p, links)) {
+        const auto time = [&](Algorithm algorithm, std::int64_t bytes) {
+          return predicted_time({kind, algorithm, Bytes(bytes), p}, links).total().count();
+        };
+        EXPECT_LT(time(c.below, c.size.value() - 1), time(c.above, c.size.value() - 1)) << p;
+        EXPECT_GE(time(c.below, c.size.value()), time(c.above, c.size.value()) * (1 - 1e-11)) << p;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace annulet::cost
