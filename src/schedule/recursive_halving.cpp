@@ -1,7 +1,6 @@
 #include "annulet/schedule/recursive_halving.hpp"
 
 #include <bit>
-#include <ranges>
 
 namespace annulet::schedule {
 namespace {
@@ -79,10 +78,10 @@ class Halving {
 
   void double_again() {
     ready_ = {added_};
-    for (const Level& level : levels_ | std::views::reverse) {
-      for (const int source : level.sources) send_when_ready(fold_.rank_at(source), level.mine);
-      const Region other{Place::data, level.other};
-      ready_.push_back(builder_.receive(fold_.rank_at(level.target), other, {level.sent}));
+    for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
+      for (const int source : level->sources) send_when_ready(fold_.rank_at(source), level->mine);
+      const Region other{Place::data, level->other};
+      ready_.push_back(builder_.receive(fold_.rank_at(level->target), other, {level->sent}));
     }
   }
 
