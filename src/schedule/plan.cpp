@@ -3,6 +3,11 @@
 #include <algorithm>
 
 namespace annulet::schedule {
+namespace {
+
+std::span<const StepId> span_of(std::initializer_list<StepId> ids) { return {ids.begin(), ids.size()}; }
+
+}  // namespace
 
 Elements sent_elements(const Plan& plan) {
   Elements total = 0;
@@ -18,22 +23,26 @@ PlanBuilder::PlanBuilder(int rank, int world, Elements elements) {
 }
 
 StepId PlanBuilder::send(int peer, Region from, std::initializer_list<StepId> after) {
+  return add({Action::send, peer, from, {}, 0, 0}, span_of(after));
+}
+
+StepId PlanBuilder::send(int peer, Region from, std::span<const StepId> after) {
   return add({Action::send, peer, from, {}, 0, 0}, after);
 }
 
 StepId PlanBuilder::receive(int peer, Region to, std::initializer_list<StepId> after) {
-  return add({Action::receive, peer, {}, to, 0, 0}, after);
+  return add({Action::receive, peer, {}, to, 0, 0}, span_of(after));
 }
 
 StepId PlanBuilder::combine(Region from, Region to, std::initializer_list<StepId> after) {
-  return add({Action::combine, -1, from, to, 0, 0}, after);
+  return add({Action::combine, -1, from, to, 0, 0}, span_of(after));
 }
 
 StepId PlanBuilder::copy(Region from, Region to, std::initializer_list<StepId> after) {
-  return add({Action::copy, -1, from, to, 0, 0}, after);
+  return add({Action::copy, -1, from, to, 0, 0}, span_of(after));
 }
 
-StepId PlanBuilder::add(Step step, std::initializer_list<StepId> after) {
+StepId PlanBuilder::add(Step step, std::span<const StepId> after) {
   if (step.count() == 0) return kNoStep;
   step.first_edge = static_cast<std::int32_t>(plan_.edges.size());
   for (const StepId id : after) {

@@ -47,6 +47,13 @@ int recursive_doubling_steps(int world) {
   return rounds(power) + (power == world ? 0 : 2);
 }
 
+Elements recursive_doubling_sends(Elements elements, int world, int rank) {
+  const int power = largest_power_of_two(world);
+  const bool in_a_pair = rank < 2 * (world - power);
+  if (in_a_pair && rank % 2 == 0) return elements;
+  return (rounds(power) + (in_a_pair ? 1 : 0)) * elements;
+}
+
 Elements recursive_doubling_total(Elements elements, int world) {
   const int power = largest_power_of_two(world);
   return (Elements{power} * rounds(power) + Elements{2} * (world - power)) * elements;

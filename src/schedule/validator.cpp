@@ -86,6 +86,7 @@ class Run {
     std::vector<Contributions> data, scratch;
     std::vector<bool> done;
     std::size_t next_send = 0, next_receive = 0;  // posting is in plan order
+    bool sending = false;                         // one send in flight
   };
   struct PostedSend {
     std::size_t step;
@@ -154,7 +155,8 @@ class Run {
 
   bool post_send(std::size_t r) {
     const auto s = next(r, Action::send, ranks_[r].next_send);
-    if (!s || !ready(r, *s)) return false;
+    if (!s || ranks_[r].sending || !ready(r, *s)) return false;
+    ranks_[r].sending = true;
     posted_[{static_cast<int>(r), plans_[r].steps[*s].peer}].push_back({*s});
     ++ranks_[r].next_send;
     return true;
@@ -177,6 +179,7 @@ class Run {
       if (at(r, step.to, i) == 0) throw Violation(fmt::format("rank {} sends an undefined element", sender));
     }
     ranks_[sender].done[queue.front().step] = ranks_[r].done[*s] = true;
+    ranks_[sender].sending = false;
     queue.erase(queue.begin());
     ++ranks_[r].next_receive;
     return true;
@@ -207,6 +210,25 @@ Promise reduce_scatter_promise(int world, Elements elements) {
 Promise all_gather_promise(int world, Elements elements) {
   return {[=](int rank, Elements e) { return owner(elements, world, e) == rank ? only(rank) : Contributions{0}; },
           [=](int, Elements e) { return only(owner(elements, world, e)); }};
+}
+
+Promise broadcast_promise(int root) {
+  return {[=](int rank, Elements) { return rank == root ? only(root) : Contributions{0}; },
+          [=](int, Elements) { return only(root); }};
+}
+
+Promise reduce_promise(int world, int root) {
+  return {[](int rank, Elements) { return only(rank); },
+          [=](int rank, Elements) { return rank == root ? everyone(world) : Contributions{0}; }};
+}
+
+Promise gather_promise(std::span<const Elements> lengths) {
+  std::vector<int> owners;  // [element]
+  for (std::size_t r = 0; r < lengths.size(); ++r)
+    owners.insert(owners.end(), static_cast<std::size_t>(lengths[r]), static_cast<int>(r));
+  const auto owner_of = [owners](Elements e) { return owners.at(static_cast<std::size_t>(e)); };
+  return {[=](int rank, Elements e) { return owner_of(e) == rank ? only(rank) : Contributions{0}; },
+          [=](int, Elements e) { return only(owner_of(e)); }};
 }
 
 std::string validate(std::span<const Plan> plans, const Promise& promise) {

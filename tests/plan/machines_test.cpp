@@ -10,7 +10,7 @@ namespace {
 
 TEST(MachineFiles, AllAreReadAndNameTheirSource) {
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(ANNULET_SOURCE "/machines")) {
+  for (const auto& entry : std::filesystem::directory_iterator(ANNULET_SOURCE "/configs/machines")) {
     const std::string name = entry.path().stem().string();
     const cost::Machine machine = machine_named(name);
     EXPECT_TRUE(machine.source.starts_with(name + ": ")) << machine.source;

@@ -65,6 +65,50 @@ TEST(Validator, FindsAReceiveThatOverwritesWhatIsStillBeingSent) {
   EXPECT_THAT(verdict(plans), HasSubstr("unordered"));
 }
 
+// Each sends to the other in order, but what rank 0 sends first is received last: it needs two messages in flight.
+TEST(Validator, FindsPlansThatNeedSeveralMessagesInFlight) {
+  const Region first{Place::data, {0, 1}}, second{Place::data, {1, 1}};
+  std::vector<Plan> plans;
+  for (int rank = 0; rank < 3; ++rank) {
+    PlanBuilder builder(rank, 3, 2);
+    if (rank == 0) {
+      builder.send(1, first, {});
+      builder.send(2, second, {});
+    } else if (rank == 1) {
+      builder.receive(0, first, {builder.receive(2, second, {})});
+    } else {
+      builder.send(1, second, {builder.receive(0, second, {})});
+    }
+    plans.push_back(std::move(builder).finish());
+  }
+  EXPECT_THAT(validate(plans, broadcast_promise(0)), HasSubstr("deadlock"));
+}
+
+TEST(Validator, FindsABroadcastThatForgetsARank) {
+  std::vector<Plan> plans;
+  for (int rank = 0; rank < 3; ++rank) {
+    PlanBuilder builder(rank, 3, 1);
+    const Region all{Place::data, {0, 1}};
+    if (rank == 0) builder.send(1, all, {});
+    if (rank == 1) builder.receive(0, all, {});
+    plans.push_back(std::move(builder).finish());
+  }
+  EXPECT_THAT(validate(plans, broadcast_promise(0)), HasSubstr("rank 2: element 0 holds contributions 0, wanted 1"));
+}
+
+TEST(Validator, FindsAReduceThatLeavesTheSumElsewhere) {
+  std::vector<Plan> plans;
+  for (int rank = 0; rank < 2; ++rank) {
+    PlanBuilder builder(rank, 2, 1);
+    const Region all{Place::data, {0, 1}}, slot{Place::scratch, {0, 1}};
+    if (rank == 0) builder.send(1, all, {});
+    if (rank == 1) builder.combine(slot, all, {builder.receive(0, slot, {})});
+    plans.push_back(std::move(builder).finish());
+  }
+  EXPECT_EQ(validate(plans, reduce_promise(2, 1)), "");
+  EXPECT_THAT(validate(plans, reduce_promise(2, 0)), HasSubstr("rank 0: element 0 holds contributions"));
+}
+
 TEST(Validator, FindsAMissingSum) {
   auto plans = good();
   for (Plan& plan : plans) {

@@ -30,6 +30,14 @@ inline Interval chunk(Elements n, int parts, int index, Elements granule = 1) {
   return {first, cut(index + 1) - first};
 }
 
+// Chunks [begin, end) of `parts` together; 0 <= begin <= end <= parts.
+inline Interval chunk_range(Elements n, int parts, int begin, int end) {
+  ANNULET_EXPECTS(begin <= end, "chunks are counted upwards");
+  if (begin == end) return {};
+  const Elements first = chunk(n, parts, begin).first;
+  return {first, chunk(n, parts, end - 1).end() - first};
+}
+
 // Number of segments of at most `segment` elements that an interval is sent in; 0 for an empty one.
 inline Elements segments(Interval interval, Elements segment) {
   ANNULET_EXPECTS(segment > 0, "a segment has at least one element");

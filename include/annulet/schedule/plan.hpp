@@ -66,6 +66,7 @@ class PlanBuilder {
   PlanBuilder(int rank, int world, Elements elements);
 
   StepId send(int peer, Region from, std::initializer_list<StepId> after);
+  StepId send(int peer, Region from, std::span<const StepId> after);
   StepId receive(int peer, Region to, std::initializer_list<StepId> after);
   StepId combine(Region from, Region to, std::initializer_list<StepId> after);
   StepId copy(Region from, Region to, std::initializer_list<StepId> after);
@@ -73,7 +74,7 @@ class PlanBuilder {
   Plan finish() &&;
 
  private:
-  StepId add(Step step, std::initializer_list<StepId> after);
+  StepId add(Step step, std::span<const StepId> after);
 
   Plan plan_;
 };

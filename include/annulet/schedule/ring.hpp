@@ -10,19 +10,11 @@
 // posted receive, which made vectors of 32 to 256 KiB a quarter slower. Bytes of rank r for n elements: reduce-scatter
 // n - |chunk r|, all-gather n - |chunk r+1|; over all ranks (p-1) n each, the least any algorithm can send.
 #include "annulet/schedule/plan.hpp"
+#include "annulet/schedule/plan_shape.hpp"
 
 namespace annulet::schedule {
 
-// How long a segment should be: over shared memory and fast links, where a message costs as much as some ten KiB, as
-// long as the chunk, up to 4 MiB (at 1 to 4 MiB and two ranks segments of 256 KiB took 10 to 15 % longer); over a link
-// with more latency as much as is under way during it, alpha / beta, so that the port stays busy.
-struct RingShape {
-  int rank = 0;
-  int world = 1;
-  Elements elements = 0;
-  Elements segment = 1 << 16;  // most elements in one message
-  int slots = 4;               // received segments that may wait to be added; at least 1
-};
+using RingShape = PlanShape;
 
 Plan ring_reduce_scatter(const RingShape& shape);
 Plan ring_all_gather(const RingShape& shape);

@@ -2,7 +2,8 @@
 // Proves a set of plans, one per rank, by running them on sets of contributions instead of numbers. Use it in the unit
 // test of every new collective. It demands that
 //   - the k-th send from a to b meets the k-th receive of b from a, with the same count;
-//   - everything finishes when a send completes only with its receive (rendezvous), sends and receives posted in order;
+//   - everything finishes when a send completes only with its receive (rendezvous), sends and receives are posted in
+//     order, and a rank has one of each in flight: then also with any other bound on the messages in flight;
 //   - nothing undefined is sent or combined, and no contribution is combined twice;
 //   - conflicting uses of a region within a rank are ordered by `after`;
 //   - at the end every element holds what the collective promises.
@@ -29,6 +30,9 @@ struct Promise {
 Promise all_reduce_promise(int world);
 Promise reduce_scatter_promise(int world, Elements elements);
 Promise all_gather_promise(int world, Elements elements);
+Promise broadcast_promise(int root);          // the root's, on all ranks; nothing is read elsewhere before it has come
+Promise reduce_promise(int world, int root);  // everyone's, on the root
+Promise gather_promise(std::span<const Elements> lengths);  // sparse: pieces in rank order, lengths[r] of rank r
 
 // Empty when the plans keep the promise, otherwise what is wrong and where.
 std::string validate(std::span<const Plan> plans, const Promise& promise);

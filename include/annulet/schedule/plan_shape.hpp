@@ -1,0 +1,19 @@
+#pragma once
+// What one rank's plan of a collective is made from, whatever the algorithm; each says which fields it uses.
+#include "annulet/base/units.hpp"
+
+namespace annulet::schedule {
+
+// How long a segment should be: over shared memory and fast links, where a message costs as much as some ten KiB, as
+// long as the chunk, up to 4 MiB (at 1 to 4 MiB and two ranks segments of 256 KiB took 10 to 15 % longer); over a link
+// with more latency as much as is under way during it, alpha / beta, so that the port stays busy.
+struct PlanShape {
+  int rank = 0;
+  int world = 1;
+  Elements elements = 0;
+  Elements segment = 1 << 16;  // most elements in one message
+  int slots = 4;               // received segments that may wait to be added; at least 1
+  int root = 0;                // of a broadcast or a reduce
+};
+
+}  // namespace annulet::schedule
