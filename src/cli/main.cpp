@@ -22,7 +22,8 @@ constexpr std::array kCommands{
     Command{"train", "train a model on all ranks of the MPI world", train},
     Command{"sample", "print text by a language model that was trained", sample},
     Command{"calibrate", "measure the links between the ranks and write a machine file", calibrate},
-    Command{"bench", "measure collectives beside MPI's own and beside their prediction", bench}};
+    Command{"bench", "measure collectives beside MPI's own and beside their prediction", bench},
+    Command{"plan", "what training will cost on machines that need not be there", plan}};
 
 std::string usage() {
   std::string text =

@@ -34,7 +34,9 @@ class Adviser {
         for (int stage = 0; stage <= 3; ++stage) {
           for (const Bytes bucket : q_.buckets.empty() ? kBuckets : q_.buckets) {
             for (const cost::Algorithm algorithm : algorithms(stage)) {
-              Candidate c{stage, bucket, algorithm, micro, (sequences() + micro - 1) / micro, recompute};
+              Candidate c;
+              c.stage = stage, c.bucket = bucket, c.algorithm = algorithm, c.recompute = recompute;
+              c.micro_batch = micro, c.accumulated = (sequences() + micro - 1) / micro;
               price(c), weigh(c);
               (fits(c) ? advice.feasible : advice.infeasible).push_back(std::move(c));
             }
@@ -42,12 +44,21 @@ class Adviser {
         }
       }
     }
+    keep_best(advice.feasible), keep_best(advice.infeasible);
     std::ranges::stable_sort(advice.feasible, {}, [](const Candidate& c) { return std::tuple(c.step, c.needed()); });
     std::ranges::stable_sort(advice.infeasible, {}, [](const Candidate& c) { return std::tuple(c.needed(), c.step); });
     return advice;
   }
 
  private:
+  // Of candidates that differ in bucket and algorithm only: the fastest.
+  static void keep_best(std::vector<Candidate>& candidates) {
+    const auto kind = [](const Candidate& c) { return std::tuple(c.stage, c.micro_batch, c.recompute); };
+    std::ranges::stable_sort(candidates, {}, [&](const Candidate& c) { return std::pair(kind(c), c.step); });
+    const auto rest = std::ranges::unique(candidates, {}, kind);
+    candidates.erase(rest.begin(), rest.end());
+  }
+
   // Sequences of the largest rank.
   Elements sequences() const {
     const Elements share = (q_.step.tokens + q_.step.ranks - 1) / q_.step.ranks;
@@ -64,6 +75,7 @@ class Adviser {
   std::vector<cost::Algorithm> algorithms(int stage) const {
     const auto kind = stage == 0 ? cost::CollectiveKind::all_reduce : cost::CollectiveKind::reduce_scatter;
     std::vector<cost::Algorithm> algorithms = cost::algorithms_of(kind, q_.step.ranks);
+    std::erase(algorithms, cost::Algorithm::direct);  // the model knows no receiver's port, where its messages meet
     if (stage == 0) return algorithms;
     const auto gathers = cost::algorithms_of(cost::CollectiveKind::all_gather, q_.step.ranks);
     std::erase_if(algorithms,
@@ -128,8 +140,14 @@ class Adviser {
     memory.parameters = parameters_, memory.largest_layer = largest_layer(q_.architecture);
     memory.bytes = q_.bytes, memory.bucket = c.bucket;
     c.states = states.total(), c.in_flight = buckets_in_flight(memory, c.stage);
-    c.activations = activation_bytes(q_.architecture, c.micro_batch, sequence_,
-                                     c.recompute ? Recomputation::blocks : Recomputation::none);
+    c.activations =
+        activations(q_.architecture, {.sequences = c.micro_batch,
+                                      .sequence = sequence_,
+                                      .element = Bytes(q_.bytes.weight),
+                                      .dropout = false,
+                                      .keeps_scores = false,
+                                      .recomputation = c.recompute ? Recomputation::blocks : Recomputation::none})
+            .total();
   }
 
   bool fits(Candidate& c) const {
@@ -196,7 +214,8 @@ Answer plan_advise(const AdviceQuestion& q) {
                advice.feasible, q.most),
       table_of("infeasible", fmt::format("{} candidates do not fit, the nearest first", advice.infeasible.size()),
                advice.infeasible, q.most)};
-  answer.notes = {"micro-batch in sequences, `of`: micro-batches of a step; needed = states + activations + in flight"};
+  answer.notes = {"micro-batch in sequences, `of`: micro-batches of a step; needed = states + activations + in flight",
+                  "of each stage, micro-batch and recomputation the bucket and algorithm that make the fastest step"};
   if (advice.feasible.empty()) {
     answer.notes.push_back(
         "nothing fits: more ranks (stage 3 divides all states by them), or split the model itself, which data "

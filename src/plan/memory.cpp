@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "annulet/base/error.hpp"
 
@@ -50,6 +52,15 @@ StageMemory stage_memory(Elements parameters, int ranks, int stage, StateBytes b
                 : stage == 2 ? passed_on(k * gradients + weights, ranks)
                              : passed_on(gradients + weights, ranks);
   return memory;
+}
+
+Elements largest_layer(const Architecture& architecture) {
+  std::map<Elements, Elements> blocks;
+  Elements largest = 0;
+  for (const ModelTensor& tensor : tensors(architecture)) {
+    largest = std::max(largest, tensor.block < 0 ? tensor.elements : blocks[tensor.block] += tensor.elements);
+  }
+  return largest;
 }
 
 Bytes buckets_in_flight(const MemoryQuestion& q, int stage) {

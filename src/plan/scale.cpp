@@ -13,12 +13,13 @@
 namespace annulet::plan {
 namespace {
 
-constexpr std::size_t kMostSimulated = 30'000;  // steps of plans at each cap and number of ranks: milliseconds
-constexpr double kSmall = 0.02;                 // of a step: not worth naming
+constexpr std::size_t kMostSimulated = 400'000;  // steps of plans for a number of ranks: a quarter of a second
+constexpr double kSmall = 0.02;                  // of a step: not worth naming
 
 StepQuestion at(const ScaleQuestion& q, int ranks) {
   StepQuestion step = q.step;
   step.ranks = ranks;
+  step.sync.segment = step.gradient * step.work.parameters();  // a chunk is a message, as in the closed form
   if (!q.strong) step.tokens = (q.step.tokens + q.step.ranks - 1) / q.step.ranks * ranks;
   return step;
 }
@@ -38,11 +39,12 @@ Limit limit_of(const StepQuestion& q, const ScalePoint& point, const cost::StepP
 ScalePoint point_of(const ScaleQuestion& q, int ranks) {
   const StepQuestion step = at(q, ranks);
   cost::StepInput input = step_input(step, cost::Driver::thread);
-  input.most_simulated = kMostSimulated;
   const Seconds computing = input.profile.backward_ends;
   if (q.choose_bucket && ranks > 1) {
+    input.most_simulated = 0;
     input.sync.bucket = input.sync.first_bucket = cost::cheapest_bucket_cap(input).cap;
   }
+  input.most_simulated = kMostSimulated;
   input.slowdown = slowdowns(ranks, q.jitter, q.seed);
   const cost::StepPrediction predicted = cost::predict_step(input);
   ScalePoint point{ranks,          input.network.nodes(),

@@ -60,12 +60,12 @@ std::vector<Cell> row_of(const StepQuestion& q, const char* name, Seconds step, 
 }
 
 void explain(Answer& answer, const StepQuestion& q, const StepPlan& plan) {
-  const cost::Link& link = network_of(q.machine, q.ranks).ring_link();
+  const cost::Network network = network_of(q.machine, q.ranks);
   const std::string inputs = inputs_of(q);
   answer.explanations = {
       {"compute", "FLOPs a token x tokens / ranks / (peak x efficiency)", inputs, to_text(plan.compute)},
       {"all-reduce", "2 (p-1) alpha + 2 (p-1)/p M beta",
-       fmt::format("p = {}, M = {}, {}", q.ranks, to_text(gradients(q)), cost::to_text(link)),
+       fmt::format("p = {}, M = {}, {}", q.ranks, to_text(gradients(q)), cost::to_text(network.ring_link())),
        to_text(plan.all_reduce)},
       {"waiting", "compute + all-reduce", "the two above", to_text(plan.waiting())},
       {"overlapped", "event simulation of backward, buckets and links (cost::predict_step)",
@@ -207,30 +207,31 @@ Answer plan_profiled_step(const cost::StepInput& input, const std::string& what)
 
 Answer plan_bucket(const cost::StepInput& input, const std::string& what) {
   const cost::BucketCapChoice choice = cost::cheapest_bucket_cap(input);
-  Seconds best = choice.curve.front().step, worst = best;
-  for (const cost::CapPrediction& point : choice.curve) {
-    best = std::min(best, point.step), worst = std::max(worst, point.step);
-  }
+  const auto by_step = [](const cost::CapPrediction& a, const cost::CapPrediction& b) { return a.step < b.step; };
+  const auto [best, worst] = std::ranges::minmax_element(choice.curve, by_step);
   Answer answer;
   Table table{"bucket",
               what,
-              {{"cap", "cap_bytes"}, {"buckets", "buckets"}, {"step", "step_seconds"}, {"", "chosen"}, {"", "curve"}},
+              {{"cap", "cap_bytes"}, {"buckets", "buckets"}, {"step", "step_seconds"}, {"", "curve"}, {"", "mark"}},
               {}};
   for (const cost::CapPrediction& point : choice.curve) {
-    const double part = worst > best ? (point.step - best) / (worst - best) : 0;
+    const double part = worst->step > best->step ? (point.step - best->step) / (worst->step - best->step) : 0;
     const auto length = static_cast<std::size_t>(1 + std::lround(part * (kCurveWidth - 1)));
-    const bool chosen = point.cap == choice.cap;
     table.rows.push_back({{point.cap.value(), binary(point.cap)},
                           cell(static_cast<std::int64_t>(point.buckets)),
                           cell(point.step),
-                          {chosen, chosen ? "<- best" : ""},
-                          cell(std::string(length, '#'))});
+                          cell(std::string(length, '#')),
+                          cell(&point == &*best          ? "cheapest"
+                               : point.cap == choice.cap ? "auto"
+                                                         : "")});
   }
   answer.tables.push_back(std::move(table));
-  answer.notes = {fmt::format("best: {}, the largest cap within 1 % of the cheapest step ({}); bars from {} to {}",
-                              binary(choice.cap), to_text(best), to_text(best), to_text(worst))};
+  answer.notes = {
+      fmt::format("bars from {} to {}; auto, what training takes unless told: {}, the largest cap within 1 % "
+                  "of the cheapest step",
+                  to_text(best->step), to_text(worst->step), binary(choice.cap))};
   answer.explanations = {{"step for a cap", "cost::predict_step with buckets of at most that size", what,
-                          fmt::format("{} at {}", to_text(best), binary(choice.cap))}};
+                          fmt::format("{} at {}", to_text(best->step), binary(best->cap))}};
   return answer;
 }
 

@@ -10,6 +10,8 @@
 
 namespace annulet::plan {
 
+using annulet::to_text;  // of times, which are the standard library's, beside this layer's own
+
 struct Cell {
   std::variant<std::monostate, bool, std::int64_t, double, std::string> value;  // nothing: does not exist here
   std::string shown;

@@ -8,12 +8,11 @@
 // Sent by a rank in a step of k micro-batches: (d-1)/d of
 //   stages 0 and 1  (g + w) P      stage 2  (k g + w) P      stage 3  k (g + 2 w) P
 // Where d does not divide P the largest shard counts.
-#include <array>
 #include <string>
 
 #include "annulet/base/units.hpp"
-#include "annulet/cost/machine.hpp"
 #include "annulet/plan/answer.hpp"
+#include "annulet/plan/architecture.hpp"
 
 namespace annulet::plan {
 
@@ -48,6 +47,9 @@ struct MemoryQuestion {
   bool recompute = false;  // counts into `total` instead of all activations
   Bytes device{0};         // what a rank has; 0: not known
 };
+
+// Parameters of the largest block, or of what stands outside the blocks, tensor by tensor.
+Elements largest_layer(const Architecture& architecture);
 
 // Beside the states: buckets in flight (stage 2: three gradient buckets; stage 3: the gathered weights of two layers).
 Bytes buckets_in_flight(const MemoryQuestion& question, int stage);
