@@ -30,7 +30,7 @@ check_consumer() {
 
 bash scripts/setup.sh
 say "building everything in $build/"
-configure_and_build -DCMAKE_BUILD_TYPE=Release -DANNULET_TESTS=ON
+configure_and_build -DCMAKE_BUILD_TYPE=Release -DANNULET_TESTS=ON -DANNULET_UNITY=ON
 say "tests"
 run_ctest
 check_format

@@ -25,7 +25,7 @@ constexpr std::array kTopics{
     Topic{"advise", "which stage, bucket, algorithm and micro-batch to take", advise_topic},
     Topic{"deck", "every published figure that this program knows, beside its own", deck_topic}};
 
-std::string usage() {
+std::string topics() {
   std::string text =
       "annulet plan: what data-parallel training will cost, before anyone rents the machines\n\nUsage: annulet plan "
       "TOPIC ...\n\n";
@@ -47,9 +47,9 @@ int answer(const Topic& topic, const Arguments& arguments) {
 }  // namespace
 
 int plan(const Arguments& arguments) {
-  if (arguments.empty()) return print_error_once(usage()), 2;
+  if (arguments.empty()) return print_error_once(topics()), 2;
   const std::string& name = arguments.front();
-  if (name == "--help" || name == "-h") return print_once(usage()), 0;
+  if (name == "--help" || name == "-h") return print_once(topics()), 0;
   const auto topic = std::ranges::find(kTopics, name, &Topic::name);
   if (topic != kTopics.end()) return answer(*topic, {arguments.begin() + 1, arguments.end()});
   print_error_once(fmt::format("annulet plan: '{}' is not a topic. See annulet plan --help.", name));

@@ -10,6 +10,14 @@ endif()
 set(annulet_arch_flags $<$<BOOL:${ANNULET_ARCH}>:-march=${ANNULET_ARCH}>)
 set(annulet_warnings -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion $<$<BOOL:${ANNULET_WERROR}>:-Werror>)
 
+# Several sources of a target as one, with ANNULET_UNITY: their headers are read once. The anonymous namespaces of a layer
+# thereby become one, so helpers in them have names of their own.
+function(annulet_unity target)
+  if(ANNULET_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+  endif()
+endfunction()
+
 # Settings of every target compiled here, tests included.
 function(annulet_target target)
   target_compile_features(${target} PUBLIC cxx_std_20)
@@ -43,6 +51,9 @@ function(annulet_layer name)
   annulet_target(annulet_${name})
   if(fmt::fmt IN_LIST ARG_LINKS AND NOT name MATCHES "^(nn|report)$")  # these two have compile options of their own
     target_precompile_headers(annulet_${name} REUSE_FROM annulet_headers)
+  endif()
+  if(NOT name STREQUAL nn)  # hot, and each of its sources is long
+    annulet_unity(annulet_${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY ANNULET_LAYERS annulet_${name})
 endfunction()

@@ -9,7 +9,7 @@ namespace annulet::cost {
 namespace {
 
 constexpr Bytes kSmallestCap{64 << 10};
-constexpr double kAsGood = 1.01;
+constexpr double kAsCheap = 1.01;
 constexpr SecondsPerByte kAssumedMoving{1 / 5e9}, kAssumedAdding{1 / 10e9};
 constexpr int kOptimizerMoves = 4;  // gradient and weight read, momentum read and written, in gradients' bytes
 
@@ -38,7 +38,7 @@ BucketCapChoice cheapest_bucket_cap(StepInput input) {
   const auto cheaper = [](const CapPrediction& a, const CapPrediction& b) { return a.step < b.step; };
   const Seconds cheapest = std::min_element(choice.curve.begin(), choice.curve.end(), cheaper)->step;
   for (const CapPrediction& point : choice.curve) {
-    if (point.step <= kAsGood * cheapest) choice.cap = point.cap;
+    if (point.step <= kAsCheap * cheapest) choice.cap = point.cap;
   }
   return choice;
 }

@@ -11,12 +11,12 @@
 namespace annulet::cost {
 namespace {
 
-constexpr int kRounds = 12;      // of Gauss-Newton; a handful is usual
-constexpr int kHalvings = 4;     // of a round that made things worse
-constexpr double kProbe = 1e-3;  // part of a parameter by which it is probed
-constexpr double kGain = 0.8;    // what the second piece must make of the error of one piece
-constexpr double kGood = 0.01;   // a median residual that needs no second piece
-constexpr double kAsGood = 1.2;  // residuals that differ by less are equally good
+constexpr int kFitRounds = 12;      // of Gauss-Newton; a handful is usual
+constexpr int kFitHalvings = 4;     // of a round that made things worse
+constexpr double kFitProbe = 1e-3;  // part of a parameter by which it is probed
+constexpr double kGain = 0.8;       // what the second piece must make of the error of one piece
+constexpr double kGood = 0.01;      // a median residual that needs no second piece
+constexpr double kAsGood = 1.2;     // residuals that differ by less are equally good
 constexpr int kReweightings = 6;
 constexpr double kFar = 3;  // median residuals: a probe farther off than that counts less
 constexpr double kLeastScale = 1e-3;
@@ -117,9 +117,9 @@ Parameters best_change(const Fitter& fitter, const Parameters& p, const Paramete
   for (std::size_t i = 0; i < p.size(); ++i) {
     if (!moving[i]) continue;
     Parameters probed = p;
-    probed[i] += kProbe * scale[i];
+    probed[i] += kFitProbe * scale[i];
     std::vector<double> slope = fitter.ratios(probed);
-    for (std::size_t k = 0; k < base.size(); ++k) slope[k] = (slope[k] - base[k]) / kProbe;
+    for (std::size_t k = 0; k < base.size(); ++k) slope[k] = (slope[k] - base[k]) / kFitProbe;
     which.push_back(i), slopes.push_back(std::move(slope));
   }
   std::vector<std::vector<double>> a(which.size(), std::vector<double>(which.size()));
@@ -175,10 +175,10 @@ Parameters first_guess(const Fitter& fitter) {
 
 Parameters descend(const Fitter& fitter, Parameters p, const Parameters& scale) {
   double error = fitter.squared_error(p);
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kFitRounds; ++round) {
     Parameters next = candidate(fitter, p, scale);
     double improved = fitter.squared_error(next);
-    for (int halving = 0; halving < kHalvings && improved >= error; ++halving) {
+    for (int halving = 0; halving < kFitHalvings && improved >= error; ++halving) {
       for (std::size_t i = 0; i < p.size(); ++i) next[i] = (next[i] + p[i]) / 2;
       improved = fitter.squared_error(next);
     }

@@ -11,7 +11,7 @@
 namespace annulet::cost {
 namespace {
 
-constexpr int kRounds = 20;  // of delaying backward by what communication takes of its core; three are usual
+constexpr int kDelayRounds = 20;  // of delaying backward by what communication takes of its core; three are usual
 constexpr Seconds kSettled{1e-9};
 
 // All ranks' plans of one bucket.
@@ -61,7 +61,7 @@ class Predictor {
     launch_at_first();
     ends_ = bucket_ends();
     const bool delays = shares_the_core();
-    for (int round = 0; delays && round < kRounds && delay_launches() > kSettled; ++round) ends_ = bucket_ends();
+    for (int round = 0; delays && round < kDelayRounds && delay_launches() > kSettled; ++round) ends_ = bucket_ends();
     return result(delays ? delayed(backward_ends_) : backward_ends_);
   }
 

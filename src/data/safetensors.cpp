@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "safetensors are little-endian, and so must the machine be");
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 void check(const NamedTensor& tensor) {
   Elements count = 1;
@@ -32,7 +32,7 @@ std::vector<NamedTensor> in_file_order(std::span<const NamedTensor> tensors) {
 }
 
 std::string header_of(std::span<const NamedTensor> tensors, const Metadata& metadata) {
-  Json header = Json::object();
+  OrderedJson header = OrderedJson::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   std::size_t place = 0;
   for (const NamedTensor& tensor : tensors) {
@@ -43,7 +43,7 @@ std::string header_of(std::span<const NamedTensor> tensors, const Metadata& meta
                            {"data_offsets", {place, place + tensor.bytes.size()}}};
     place += tensor.bytes.size();
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = header.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');
   return text;
 }

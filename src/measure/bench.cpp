@@ -19,7 +19,7 @@ namespace {
 
 using schedule::Interval;
 
-constexpr int kFewestRounds = 7, kMostRounds = 2000;
+constexpr int kFewestRepeats = 7, kMostRepeats = 2000;
 constexpr int kWarmUps = 2;
 constexpr std::size_t kMostSimulatedSteps = 2'000'000;  // of all ranks' plans; above, closed forms serve
 
@@ -231,7 +231,8 @@ class Bench {
       for (const BenchRow& row : rows) run_once(row.algorithm, i);
     }
     const double once = world_.maximum(Seconds(Clock::now() - start).count()) / kWarmUps;
-    const int rounds = static_cast<int>(std::clamp<double>(options_.share.count() / once, kFewestRounds, kMostRounds));
+    const int rounds =
+        static_cast<int>(std::clamp<double>(options_.share.count() / once, kFewestRepeats, kMostRepeats));
     std::vector<std::vector<double>> times(rows.size());
     for (int round = 0; round < rounds; ++round) {
       for (std::size_t a = 0; a < rows.size(); ++a) times[a].push_back(run_once(rows[a].algorithm, i).count());

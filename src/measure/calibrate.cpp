@@ -16,8 +16,6 @@ constexpr std::size_t kReducedFloats = std::size_t{2} << 20;  // 8 MiB: beyond a
 constexpr int kMostRounds = 31;                               // of a size
 constexpr int kFewestPasses = 3;
 
-Elements floats(Bytes bytes) { return bytes.value() / static_cast<Elements>(sizeof(float)); }
-
 // One walk over `data` in segments, adding slots that were just written to as arrived messages are.
 Seconds add_once(std::span<float> data, std::span<const float> slots, std::size_t segment) {
   const collectives::ElementType& sum = collectives::sum_of<float>();

@@ -12,6 +12,7 @@
 #include "annulet/schedule/probes.hpp"
 #include "annulet/schedule/ring.hpp"
 #include "plan_probe.hpp"
+#include "sizes.hpp"
 
 namespace annulet::measure {
 namespace {
@@ -23,13 +24,11 @@ constexpr int kRoundTrips = 2;
 constexpr int kLongStream = 16, kShortStream = 4;  // messages; the short one where they are large
 constexpr std::int64_t kLarge = 128 << 10;
 constexpr std::int64_t kLatency = 16 << 10;  // bytes of the largest ping-pong where no eager limit is known
-constexpr int kFewestRounds = 8, kMostRounds = 400;
+constexpr int kFewestTrips = 8, kMostTrips = 400;
 constexpr Seconds kLongestRound{0.2};  // a size whose stream takes longer is the last of its pair; no ring takes longer
 constexpr std::array<std::string_view, 5> kNegative{"", "alpha inside a node", "beta inside a node",
                                                     "alpha between nodes", "beta between nodes"};
 constexpr int kMostRingRanks = 96;  // simulating a ring costs p^2
-
-Elements floats(Bytes bytes) { return bytes.value() / static_cast<Elements>(sizeof(float)); }
 
 // Sizes from kSmallest in steps of four, with one just within the eager limit and one just beyond.
 std::vector<Bytes> sizes_of_messages(const std::optional<Bytes>& eager, Bytes largest) {
@@ -141,7 +140,7 @@ class Calibrator {
   // Sizes grow; once a stream is too slow, the larger ones of that pair, and rings that would take longer, are left
   // out. The same decisions on every rank, since times are agreed.
   void measure_all() {
-    const Rounds rounds{kFewestRounds, kMostRounds, options_.share};
+    const Rounds rounds{kFewestTrips, kMostTrips, options_.share};
     std::optional<Bytes> last_of_pair;
     ByteRate slowest(1e18);
     for (const Candidate& candidate : candidates_) {

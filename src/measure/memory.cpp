@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{8} << 20;  // beyond a core's own caches
 constexpr std::size_t kPiece = std::size_t{32} << 10;
-constexpr int kFewestPasses = 3;
+constexpr int kFewestCopies = 3;
 
 }  // namespace
 
@@ -19,7 +19,7 @@ cost::SecondsPerByte copy_pace(Seconds budget) {
   AlignedVector<std::byte> from(kBlock), to(kBlock), between(kPiece);
   std::vector<Seconds> passes;
   const Instant start = Clock::now();
-  while (passes.size() < kFewestPasses || Clock::now() - start < budget) {
+  while (passes.size() < kFewestCopies || Clock::now() - start < budget) {
     const Instant begin = Clock::now();
     for (std::size_t at = 0; at < kBlock; at += kPiece) {
       std::memcpy(between.data(), from.data() + at, kPiece);

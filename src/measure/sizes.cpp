@@ -12,12 +12,12 @@ constexpr std::int64_t kElement = sizeof(float);
 constexpr double kLeverage = 1.5;
 
 // time(bytes) = base + slope * bytes.
-struct Line {
+struct Trend {
   double base, slope;
   Seconds at(Bytes bytes) const { return Seconds(base + slope * bytes.as_double()); }
 };
 
-Line through(std::span<const cost::RingPoint> measured) {
+Trend through(std::span<const cost::RingPoint> measured) {
   const cost::RingPoint& last = measured.back();
   const double bytes = last.bytes.as_double(), time = last.time.count();
   if (measured.size() == 1) return {0, time / bytes};
@@ -54,7 +54,7 @@ std::optional<std::size_t> next_size(std::span<const Bytes> ladder, int sizes,
   if (last >= ladder.back() || to_come <= 0) return std::nullopt;
 
   const double ratio = std::pow(ladder.back() / last, 1.0 / to_come);
-  const Line line = through(measured);
+  const Trend line = through(measured);
   const auto fits = [&](Bytes bytes) { return must || kFewestRounds * line.at(bytes) <= left; };
   auto rung = std::upper_bound(ladder.begin(), ladder.end(), last);
   if (!fits(*rung)) return std::nullopt;

@@ -8,6 +8,8 @@
 
 namespace annulet::measure {
 
+inline Elements floats(Bytes bytes) { return bytes.value() / static_cast<Elements>(sizeof(float)); }
+
 constexpr int kFewestRounds = 2;  // of a size; the very first one may have to open connections
 
 // All sizes that may be chosen: smallest, doubled and doubled, and largest; whole floats, at least one for every rank's

@@ -14,7 +14,7 @@ namespace annulet::plan {
 namespace {
 
 constexpr std::size_t kMostSimulated = 400'000;  // steps of plans for a number of ranks: a quarter of a second
-constexpr double kSmall = 0.02;                  // of a step: not worth naming
+constexpr double kNotWorthNaming = 0.02;         // of a step
 
 StepQuestion at(const ScaleQuestion& q, int ranks) {
   StepQuestion step = q.step;
@@ -27,7 +27,7 @@ StepQuestion at(const ScaleQuestion& q, int ranks) {
 // What takes most of what the step is longer than one rank's undisturbed computing.
 Limit limit_of(const StepQuestion& q, const ScalePoint& point, const cost::StepPrediction& step, Seconds computing) {
   const Seconds late = step.backward_ends - computing;
-  if (std::max(late, point.exposed) <= kSmall * step.step) return Limit::computing;
+  if (std::max(late, point.exposed) <= kNotWorthNaming * step.step) return Limit::computing;
   if (late > point.exposed) return Limit::stragglers;
   const cost::Link& link = network_of(q.machine, q.ranks).ring_link();
   const Seconds latency =
