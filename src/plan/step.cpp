@@ -153,7 +153,7 @@ Answer plan_step(const StepQuestion& q) {
   const Rate rate = rate_of(q);
   Answer answer;
   Table table{"step",
-              fmt::format("{} on {} ranks ({} a step), {}", q.work.model, cell(std::int64_t{q.ranks}).shown,
+              fmt::format("{} on {} ranks, {} tokens a step, {}", q.work.model, cell(std::int64_t{q.ranks}).shown,
                           cell(q.tokens).shown, q.machine.source),
               {{"", "mode"},
                {"step", "step_seconds"},
