@@ -171,8 +171,8 @@ class Bench {
 
   void announce() const {
     const std::vector<int>& node = options_.network.node;
-    fmt::print("{} rank{}, {}; ring in segments of {}, {} slots\n", world_.size(), world_.size() == 1 ? "" : "s",
-               environment_.library(), to_text(options_.segment), options_.slots);
+    fmt::print("{}, {}; ring in segments of {}, {} slots\n", environment_.placement(), environment_.library(),
+               to_text(options_.segment), options_.slots);
     if (world_.size() > 1) {
       fmt::print("{}{} ({})\n", node.empty() ? "link " : "", cost::to_text(options_.network),
                  options_.network.inside.source);

@@ -91,9 +91,8 @@ class Calibrate {
 
   void announce() {
     node_ = world_.nodes();
-    const int nodes = 1 + std::ranges::max(node_);
     if (world_.rank() != 0) return;
-    fmt::print("{} ranks on {} node{}, {}\n", world_.size(), nodes, nodes == 1 ? "" : "s", environment_.library());
+    fmt::print("{}, {}\n", environment_.placement(), environment_.library());
     if (emulated_) {
       fmt::print("emulated link: alpha {}, bandwidth {}, on top of the real one\n", to_text(emulated_->latency),
                  to_text(emulated_->bandwidth));
@@ -104,7 +103,7 @@ class Calibrate {
                  limit.origin);
     };
     say("inside a node", eager_->inside);
-    if (nodes > 1) say("between nodes", eager_->between);
+    if (node_.back() > 0) say("between nodes", eager_->between);
   }
 
   measure::NetworkCalibration measured() {
