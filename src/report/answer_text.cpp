@@ -69,7 +69,7 @@ std::string to_csv(const Cell& cell) {
   if (std::holds_alternative<std::monostate>(cell.value)) return {};
   if (!is_text(cell)) return to_json(cell).dump();
   const std::string& text = std::get<std::string>(cell.value);
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + '"';
