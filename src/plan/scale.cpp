@@ -42,7 +42,9 @@ ScalePoint point_of(const ScaleQuestion& q, int ranks) {
   const Seconds computing = input.profile.backward_ends;
   if (q.choose_bucket && ranks > 1) {
     input.most_simulated = 0;
-    input.sync.bucket = input.sync.first_bucket = cost::cheapest_bucket_cap(input).cap;
+    const cost::BucketCapChoice choice = cost::cheapest_bucket_cap(input);
+    const auto cheapest = std::ranges::min_element(choice.curve, {}, &cost::CapPrediction::step);
+    input.sync.bucket = input.sync.first_bucket = cheapest->cap;
   }
   input.most_simulated = kMostSimulated;
   input.slowdown = slowdowns(ranks, q.jitter, q.seed);
@@ -153,15 +155,9 @@ Answer plan_scale(const ScaleQuestion& q) {
        {"how", "how"}},
       {}};
   for (const ScalePoint& p : points) {
-    table.rows.push_back({cell(std::int64_t{p.ranks}),
-                          cell(std::int64_t{p.nodes}),
-                          cell(p.tokens),
-                          {p.bucket.value(), binary(p.bucket)},
-                          cell(p.step),
-                          cell(p.exposed),
-                          percent(p.efficiency),
-                          percent(p.mfu),
-                          cell(std::string(to_text(p.limit))),
+    table.rows.push_back({cell(std::int64_t{p.ranks}), cell(std::int64_t{p.nodes}), cell(p.tokens),
+                          p.ranks == 1 ? cell() : Cell{p.bucket.value(), binary(p.bucket)}, cell(p.step),
+                          cell(p.exposed), percent(p.efficiency), percent(p.mfu), cell(std::string(to_text(p.limit))),
                           cell(p.ranks == 1  ? "computing only"
                                : p.simulated ? "event simulation"
                                              : "closed form")});
