@@ -57,16 +57,20 @@ class MemoryTopic final : public PlanTopic {
     plan::MemoryQuestion q;
     q.bytes = states_.bytes(), q.ranks = ranks_, q.micro_batches = micro_batches_, q.bucket = bucket_;
     q.device = machine_.read().device.memory, q.recompute = model_.recompute;
+    require_one();
     if (parameters_ > 0) {
-      q.model = "a model", q.parameters = q.largest_layer = parameters_;
-      return plan::plan_memory(q);
+      q.model = "a model", q.parameters = parameters_;
+    } else {
+      describe(q);
     }
-    if (model_.model.empty()) {
-      throw InputError({"there is neither --model nor --parameters", "nothing says how large the states are",
-                        "Name a model of configs/models, say --model llama-7b"});
-    }
-    describe(q);
     return plan::plan_memory(q);
+  }
+
+  void require_one() const {
+    if (model_.model.empty() != (parameters_ == 0)) return;
+    throw InputError(
+        {model_.model.empty() ? "there is neither --model nor --parameters" : "--model and --parameters are both given",
+         "nothing says how large the states are", "Give one, say --model llama-7b or --parameters 7500000000"});
   }
 
   void describe(plan::MemoryQuestion& q) const {

@@ -113,7 +113,8 @@ plan::StepQuestion StepOptions::question(int ranks) const {
                        ranks,
                        tokens,
                        Bytes(gradient_bytes),
-                       {bucket, first_bucket, segment, 4}};
+                       {bucket, first_bucket, segment, 4},
+                       machine.machine};
   if (peak) q.machine.device.peaks[type] = *peak;
   return q;
 }

@@ -20,7 +20,7 @@ constexpr int kCurveWidth = 40;
 [[noreturn]] void refuse_type(const StepQuestion& q) {
   std::vector<std::string> types;
   for (const auto& [type, peak] : q.machine.device.peaks) types.push_back(type);
-  throw InputError({fmt::format("{}: no peak_{} in [device]", q.machine.source, q.type),
+  throw InputError({fmt::format("{}: no peak_{} in [device]", q.machine_text(), q.type),
                     "how long computing takes would be unknown",
                     types.empty() ? "Add one to the machine file, or give --peak and --efficiency"
                                   : fmt::format("Choose --type {}, or give --peak", fmt::join(types, " or "))});
@@ -34,14 +34,6 @@ Seconds time_of(Flops per_token, const StepQuestion& q) {
 }
 
 Bytes gradients(const StepQuestion& q) { return q.gradient * q.work.parameters(); }
-
-void require_sense(const StepQuestion& q) {
-  const auto refuse = [](std::string what, std::string hint) {
-    throw InputError({std::move(what), "", std::move(hint)});
-  };
-  if (q.ranks < 1) refuse(fmt::format("{} ranks compute nothing", q.ranks), "Give --ranks 1 or more");
-  if (q.tokens < 1) refuse(fmt::format("a step of {} tokens is none", q.tokens), "Give --tokens, over all ranks");
-}
 
 std::string inputs_of(const StepQuestion& q) {
   const Rate rate = rate_of(q);
@@ -79,6 +71,14 @@ void explain(Answer& answer, const StepQuestion& q, const StepPlan& plan) {
 
 Elements Work::parameters() const { return std::accumulate(tensors.begin(), tensors.end(), Elements{0}); }
 
+void require_sense(const StepQuestion& q) {
+  const auto refuse = [](std::string what, std::string hint) {
+    throw InputError({std::move(what), "", std::move(hint)});
+  };
+  if (q.ranks < 1) refuse(fmt::format("{} ranks compute nothing", q.ranks), "Give --ranks 1 or more");
+  if (q.tokens < 1) refuse(fmt::format("a step of {} tokens is none", q.tokens), "Give --tokens, over all ranks");
+}
+
 Rate rate_of(const StepQuestion& q) {
   const cost::Device& device = q.machine.device;
   const auto peak = device.peaks.find(q.type);
@@ -90,7 +90,7 @@ Rate rate_of(const StepQuestion& q) {
   }
   const double efficiency = q.efficiency > 0 ? q.efficiency : device.efficiency;
   if (efficiency > 0) return {peak->second, efficiency};
-  throw InputError({fmt::format("{}: no efficiency in [device]", q.machine.source),
+  throw InputError({fmt::format("{}: no efficiency in [device]", q.machine_text()),
                     "no model reaches the peak, and how much of it decides the time",
                     "Give --efficiency, say 0.4, or calibrate"});
 }
@@ -114,6 +114,7 @@ cost::Network network_of(const cost::Machine& machine, int ranks) {
 }
 
 cost::StepInput step_input(const StepQuestion& q, cost::Driver driver) {
+  require_sense(q);
   cost::StepInput input;
   cost::StepProfile& profile = input.profile;
   Flops backward{0};

@@ -34,7 +34,7 @@ inline double value_of(const Cell& cell) {
 }
 
 inline cost::Machine machine_named(const std::string& name) {
-  return cost::read_machine_file(ANNULET_CONFIGS "/machines/" + name + ".toml");
+  return cost::read_machine_file(ANNULET_SOURCE "/configs/machines/" + name + ".toml");
 }
 
 }  // namespace annulet::plan
