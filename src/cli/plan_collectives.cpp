@@ -21,7 +21,7 @@ struct VectorOptions {
     add_unit_option(app, "--bytes", bytes, parse_bytes, "the model's", "of the vector, instead of a model");
     app.add_option("--element-bytes", element, "of an element of a model's gradients")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(at_least(1));
   }
 
   Elements elements() const {
@@ -36,14 +36,15 @@ struct VectorOptions {
   void require_one() const {
     if (model.empty() != (bytes == Bytes(0))) return;
     throw InputError({model.empty() ? "there is neither --model nor --bytes" : "--model and --bytes are both given",
-                      "nothing says how long the vector is", "Give one, say --model llama-7b or --bytes 100MB"});
+                      model.empty() ? "nothing says how long the vector is" : "each says how long the vector is",
+                      "Give one, say --model llama-7b or --bytes 100MB"});
   }
 };
 
 class CollectivesTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     vector_.add(app), machine_.add(app);
-    app.add_option("--ranks", ranks_, "how many take part")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--ranks", ranks_, "how many take part")->capture_default_str()->check(at_least(1));
   }
 
   plan::Answer answer() const override {

@@ -16,9 +16,10 @@ namespace {
 template <class Value>
 void add_optional(CLI::App& app, const std::string& flag, std::optional<Value>& value, Value (*read)(std::string_view),
                   const char* type, const std::string& meaning) {
-  app.add_option_function<std::string>(
-         flag, [&value, read](const std::string& text) { value = read(text); }, meaning)
-      ->type_name(type);
+  const auto store = [&value, read, flag](const std::string& text) {
+    value = read_option(flag, [&] { return read(text); });
+  };
+  app.add_option_function<std::string>(flag, store, meaning)->type_name(type);
 }
 
 void add_file(CLI::App& app, const std::string& flag, std::optional<std::string>& file, const std::string& meaning) {
@@ -55,7 +56,9 @@ int OutputOptions::print(const plan::Answer& answer) const {
 void ModelOptions::add(CLI::App& app) {
   app.add_option("--model", model, "a model of configs/models, a file like those, or a Hugging Face config.json")
       ->required();
-  app.add_option("--sequence", sequence, "tokens of a sequence; 0: the model's context")->capture_default_str();
+  app.add_option("--sequence", sequence, "tokens of a sequence; 0: the model's context")
+      ->capture_default_str()
+      ->check(at_least(0));
   app.add_flag("--recompute", recompute, "activations of a block are computed again in backward");
   app.add_flag("--attention,!--no-attention", attention,
                "count the attention's products (12 L H Q T a token) among the operations; the default");
@@ -74,7 +77,7 @@ void MachineOptions::add(CLI::App& app) {
   add_optional(app, "--alpha", alpha, parse_seconds, "TIME", "latency of all links instead of the machine's");
   add_optional(app, "--bandwidth", bandwidth, parse_rate, "RATE", "bandwidth of all links instead of the machine's");
   add_optional(app, "--memory", memory, parse_bytes, "BYTES", "of a rank's device, instead of the machine's");
-  app.add_option("--ranks-per-node", ranks_per_node, "instead of the machine's")->check(CLI::PositiveNumber);
+  app.add_option("--ranks-per-node", ranks_per_node, "instead of the machine's")->check(at_least(1));
 }
 
 cost::Machine MachineOptions::read() const {
@@ -99,7 +102,7 @@ void StepOptions::add(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--gradient-bytes", gradient_bytes, "bytes of a gradient on the wire")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   add_unit_option(app, "--bucket", bucket, parse_bytes, "25MiB", "cap of a bucket");
   add_unit_option(app, "--first-bucket", first_bucket, parse_bytes, "1MiB", "cap of the first bucket");
   add_unit_option(app, "--segment", segment, parse_bytes, "4MiB", "most bytes in one message");

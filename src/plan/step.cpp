@@ -176,7 +176,7 @@ Answer plan_step(const StepQuestion& q) {
                               to_text(rate.peak), q.type),
                   fmt::format("all-reduce of {}: {}; {}", to_text(gradients(q)), to_text(plan.all_reduce),
                               cost::to_text(network.ring_link())),
-                  fmt::format("{} buckets of at most {}, by {}", plan.overlapped.buckets.size(), to_text(q.sync.bucket),
+                  fmt::format("{} buckets of at most {}, by {}", plan.overlapped.buckets.size(), binary(q.sync.bucket),
                               q.ranks == 1                ? "nobody: one rank sends nothing"
                               : cost::can_simulate(input) ? "event simulation"
                                                           : "the ring's closed form, bucket after bucket")};
@@ -201,6 +201,13 @@ Answer plan_profiled_step(const cost::StepInput& input, const std::string& what)
                            {{cell(p.backward_begins), cell(p.backward_ends), cell(p.exposed), cell(p.control),
                              cell(p.optimizer), cell(p.step)}},
                            '\n' + timeline(p)});
+  answer.notes = {fmt::format("{} buckets of at most {}; {}", p.buckets.size(), binary(input.sync.bucket),
+                              cost::to_text(input.network.ring_link()))};
+  if (input.world > 1 && input.network.ring_link().moving.value() == 0) {
+    answer.notes.push_back(
+        "the machine file does not say how fast a core moves bytes (`moving`): taken from the profile, while a run "
+        "measures it between its ranks and may predict otherwise");
+  }
   answer.explanations = {
       {"step", "backward's end + exposed + control record + optimiser; cost::predict_step", what, to_text(p.step)}};
   return answer;
