@@ -18,7 +18,7 @@ struct VectorOptions {
 
   void add(CLI::App& app) {
     app.add_option("--model", model, "its gradients are the vector: a name of configs/models, or a file");
-    add_unit_option(app, "--bytes", bytes, parse_bytes, "the model's", "of the vector, instead of a model");
+    add_unit_option(app, "--bytes", bytes, parse_bytes, "the model's", "length of the vector, instead of a model");
     app.add_option("--element-bytes", element, "of an element of a model's gradients")
         ->capture_default_str()
         ->check(at_least(1));
@@ -44,6 +44,7 @@ struct VectorOptions {
 class CollectivesTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     vector_.add(app), machine_.add(app);
+    without(app, {"--memory"});
     app.add_option("--ranks", ranks_, "how many take part")->capture_default_str()->check(at_least(1));
   }
 
@@ -64,6 +65,7 @@ class CompressTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     vector_.element = 4;
     vector_.add(app), machine_.add(app);
+    without(app, {"--memory"});
     app.add_option("--ranks", question_.ranks, "numbers of ranks")->delimiter(',')->capture_default_str();
     app.add_option("--density", densities_, "parts of the values that are sent: 1/16 or 0.0625")
         ->delimiter(',')

@@ -39,6 +39,7 @@ struct StateOptions {
 class MemoryTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     model_.add(app), machine_.add(app), states_.add(app);
+    without(app, {"--attention", "--alpha", "--bandwidth", "--ranks-per-node"});
     app.get_option("--model")->required(false);
     app.add_option("--parameters", parameters_, "instead of a model: only their number")->check(at_least(1));
     app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(at_least(1));
@@ -48,7 +49,7 @@ class MemoryTopic final : public PlanTopic {
     app.add_option("--sequences", sequences_, "of a micro-batch on a rank, for activations")
         ->capture_default_str()
         ->check(at_least(1));
-    app.add_flag("--dropout", dropout_, "masks are kept; needs memory");
+    app.add_flag("--dropout", dropout_, "dropout's masks are kept for backward");
     app.add_flag("--keep-scores", keep_scores_, "attention keeps its scores (no FlashAttention)");
     add_unit_option(app, "--bucket", bucket_, parse_bytes, "25MiB", "cap of a bucket");
   }
@@ -104,7 +105,7 @@ class MemoryTopic final : public PlanTopic {
 class AdviseTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     step_.add(app), states_.add(app);
-    for (const char* tried : {"--recompute", "--first-bucket", "--segment"}) app.remove_option(app.get_option(tried));
+    without(app, {"--recompute", "--first-bucket", "--segment"});
     bucket_ = app.get_option("--bucket");
     bucket_->default_str("the best of 1, 4, 25, 100 and 400 MiB");
     app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(at_least(1));

@@ -31,6 +31,10 @@ void add_file(CLI::App& app, const std::string& flag, std::optional<std::string>
 
 }  // namespace
 
+void without(CLI::App& app, std::initializer_list<const char*> flags) {
+  for (const char* flag : flags) app.remove_option(app.get_option(flag));
+}
+
 void OutputOptions::add(CLI::App& app) {
   add_file(app, "--json", json, "the answer as JSON, to FILE or instead of the table");
   add_file(app, "--csv", csv, "the answer as comma-separated values, to FILE or instead of the table");
@@ -76,8 +80,9 @@ void MachineOptions::add(CLI::App& app) {
       ->capture_default_str();
   add_optional(app, "--alpha", alpha, parse_seconds, "TIME", "latency of all links instead of the machine's");
   add_optional(app, "--bandwidth", bandwidth, parse_rate, "RATE", "bandwidth of all links instead of the machine's");
-  add_optional(app, "--memory", memory, parse_bytes, "BYTES", "of a rank's device, instead of the machine's");
-  app.add_option("--ranks-per-node", ranks_per_node, "instead of the machine's")->check(at_least(1));
+  add_optional(app, "--memory", memory, parse_bytes, "BYTES", "memory of a rank's device, instead of the machine's");
+  app.add_option("--ranks-per-node", ranks_per_node, "ranks that share a node, instead of the machine's")
+      ->check(at_least(1));
 }
 
 cost::Machine MachineOptions::read() const {
@@ -97,8 +102,8 @@ cost::Machine MachineOptions::read() const {
 void StepOptions::add(CLI::App& app) {
   model.add(app), machine.add(app);
   app.add_option("--type", type, "which of the device's peaks")->capture_default_str();
-  add_optional(app, "--peak", peak, parse_flop_rate, "FLOP/s", "of a device, instead of the machine's");
-  app.add_option("--efficiency", efficiency, "of the peak that products reach; 0: the machine's")
+  add_optional(app, "--peak", peak, parse_flop_rate, "FLOP/s", "peak of a device, instead of the machine's");
+  app.add_option("--efficiency", efficiency, "part of the peak that products reach; 0: the machine's")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--gradient-bytes", gradient_bytes, "bytes of a gradient on the wire")
       ->capture_default_str()

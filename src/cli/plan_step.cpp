@@ -18,6 +18,8 @@ class StepSource {
     app_ = &app;
     options_.add(app);
     app.get_option("--model")->required(false);
+    without(app, {"--memory"});
+    app.get_option("--bucket")->default_str("25MiB, with --profile what the run takes");
     app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(at_least(1));
     app.add_option("--tokens", options_.tokens, "of a step, over all ranks; 0: one sequence a rank")
         ->check(at_least(0));
@@ -27,7 +29,8 @@ class StepSource {
     run->add_flag("--spare-core", spare_core_, "a progress thread has a core of its own");
     run->add_option("--slots", engine_.slots, "received segments that may wait to be added; 0: by the link")
         ->check(at_least(0));
-    run->add_option("--emulate", engine_.emulate, "the link that the run emulates; --machine says what it takes");
+    run->add_option("--emulate", engine_.emulate,
+                    "as the run has it: the length of a segment; the link itself is --machine's");
   }
 
   plan::Answer step() const {
@@ -42,7 +45,11 @@ class StepSource {
 
  private:
   bool recorded() const { return !profile_.empty(); }
-  bool given(const char* flag) const { return app_->get_option(flag)->count() > 0; }
+
+  bool given(const char* flag) const {
+    const CLI::Option* option = app_->get_option_no_throw(flag);
+    return option != nullptr && option->count() > 0;
+  }
 
   // What would be ignored is refused.
   void require_one() const {
@@ -123,7 +130,10 @@ class StepTopic final : public PlanTopic {
 };
 
 class BucketTopic final : public PlanTopic {
-  void add_options(CLI::App& app) override { source_.add(app); }
+  void add_options(CLI::App& app) override {
+    source_.add(app);
+    without(app, {"--bucket"});
+  }
   plan::Answer answer() const override { return source_.buckets(); }
 
   StepSource source_;
@@ -132,7 +142,7 @@ class BucketTopic final : public PlanTopic {
 class ScaleTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     options_.add(app);
-    app.remove_option(app.get_option("--segment"));  // a chunk is a message
+    without(app, {"--memory", "--segment"});  // a chunk is a message
     app.add_option("--ranks", ranks_, "numbers of ranks")->delimiter(',')->default_str("1,2,4,...,16384");
     app.add_option("--tokens", options_.tokens,
                    "of a rank in a step (with --strong: of a step, over all ranks); 0: one sequence a rank")

@@ -42,13 +42,24 @@ std::string inputs_of(const StepQuestion& q) {
                      to_text(rate.peak), rate.efficiency);
 }
 
+Cell with_thousands(double value) { return {value, cell(static_cast<std::int64_t>(std::llround(value))).shown}; }
+
+std::string buckets_text(std::size_t count, Bytes cap) {
+  return fmt::format("{} bucket{}, cap {}", count, count == 1 ? "" : "s", binary(cap));
+}
+
 std::vector<Cell> row_of(const StepQuestion& q, const char* name, Seconds step, Seconds exposed) {
   return {cell(name),
           cell(step),
           cell(exposed),
           percent(utilisation(q, step)),
           percent(utilisation(q, step, true)),
-          number(static_cast<double>(q.tokens) / step.count(), 0)};
+          with_thousands(static_cast<double>(q.tokens) / step.count())};
+}
+
+std::string_view method(const cost::StepInput& input) {
+  if (input.world == 1) return "nobody: one rank sends nothing";
+  return cost::can_simulate(input) ? "event simulation" : "the ring's closed form, bucket after bucket";
 }
 
 void explain(Answer& answer, const StepQuestion& q, const StepPlan& plan) {
@@ -60,8 +71,9 @@ void explain(Answer& answer, const StepQuestion& q, const StepPlan& plan) {
        fmt::format("p = {}, M = {}, {}", q.ranks, to_text(gradients(q)), cost::to_text(network.ring_link())),
        to_text(plan.all_reduce)},
       {"waiting", "compute + all-reduce", "the two above", to_text(plan.waiting())},
-      {"overlapped", "event simulation of backward, buckets and links (cost::predict_step)",
-       fmt::format("{} buckets", plan.overlapped.buckets.size()), to_text(plan.overlapped.step)},
+      {"overlapped",
+       fmt::format("backward and buckets by {} (cost::predict_step)", method(step_input(q, cost::Driver::thread))),
+       buckets_text(plan.overlapped.buckets.size(), q.sync.bucket), to_text(plan.overlapped.step)},
       {"bound", "max(compute, all-reduce)", "the two above", to_text(plan.bound())},
       {"MFU, waiting", "FLOPs a token x tokens / (ranks x peak x time)", inputs,
        percent(utilisation(q, plan.waiting())).shown}};
@@ -176,10 +188,7 @@ Answer plan_step(const StepQuestion& q) {
                               to_text(rate.peak), q.type),
                   fmt::format("all-reduce of {}: {}; {}", to_text(gradients(q)), to_text(plan.all_reduce),
                               cost::to_text(network.ring_link())),
-                  fmt::format("{} buckets of at most {}, by {}", plan.overlapped.buckets.size(), binary(q.sync.bucket),
-                              q.ranks == 1                ? "nobody: one rank sends nothing"
-                              : cost::can_simulate(input) ? "event simulation"
-                                                          : "the ring's closed form, bucket after bucket")};
+                  fmt::format("{}, by {}", buckets_text(plan.overlapped.buckets.size(), q.sync.bucket), method(input))};
   if (plan.all_reduce > plan.compute) {
     answer.notes.push_back("communication takes longer than computation: no overlap can hide it");
   }
@@ -201,7 +210,7 @@ Answer plan_profiled_step(const cost::StepInput& input, const std::string& what)
                            {{cell(p.backward_begins), cell(p.backward_ends), cell(p.exposed), cell(p.control),
                              cell(p.optimizer), cell(p.step)}},
                            '\n' + timeline(p)});
-  answer.notes = {fmt::format("{} buckets of at most {}; {}", p.buckets.size(), binary(input.sync.bucket),
+  answer.notes = {fmt::format("{}; {}", buckets_text(p.buckets.size(), input.sync.bucket),
                               cost::to_text(input.network.ring_link()))};
   if (input.world > 1 && input.network.ring_link().moving.value() == 0) {
     answer.notes.push_back(

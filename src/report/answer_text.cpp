@@ -20,12 +20,12 @@ std::size_t width(std::string_view text) {
 
 bool is_text(const Cell& cell) { return std::holds_alternative<std::string>(cell.value); }
 
-// Texts stand at the left, numbers at the right; a column is a column of texts if its first value is one.
+// Texts stand at the left, all else at the right; a column is a column of texts if its first value is one.
 bool is_text_column(const Table& table, std::size_t column) {
   for (const auto& row : table.rows) {
     if (!std::holds_alternative<std::monostate>(row[column].value)) return is_text(row[column]);
   }
-  return true;
+  return false;
 }
 
 std::string padded(std::string_view text, std::size_t to, bool left) {

@@ -155,7 +155,7 @@ TEST(PlanStep, ShowsEveryWayToSendAndTheTimeline) {
   EXPECT_EQ(shown("overlapped", "tokens_per_second"), "69");
   EXPECT_THAT(table.drawing, HasSubstr("compute |fffffffffffbbbbb"));
   EXPECT_THAT(table.drawing, HasSubstr(" 111111                222222 "));
-  EXPECT_THAT(answer.notes, Contains(HasSubstr("2 buckets of at most 1 kB, by event simulation")));
+  EXPECT_THAT(answer.notes, Contains(HasSubstr("2 buckets, cap 1 kB, by event simulation")));
   EXPECT_EQ(answer.explanations.front().result, "25 ms");
 }
 

@@ -46,6 +46,12 @@ TEST(AnswerText, AlignsAColumnByItsFirstValue) {
   EXPECT_EQ(answer_text(answer, false), "number  text\n     -  -\n     5  ab\n");
 }
 
+TEST(AnswerText, AlignsWhatDoesNotExistLikeANumber) {
+  plan::Answer answer;
+  answer.tables.push_back({"t", "", {{"activations", "a"}, {"x", "x"}}, {{cell(), cell("y")}}});
+  EXPECT_EQ(answer_text(answer, false), "activations  x\n          -  y\n");
+}
+
 TEST(AnswerText, ExplainsWhereAsked) {
   EXPECT_EQ(answer_text(answer(), true), answer_text(answer(), false) +
                                              "\ntime\n"
