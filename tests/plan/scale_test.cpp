@@ -105,6 +105,22 @@ TEST(Scale, SimulatedIsAsTheClosedFormWhereBothServe) {
   }
 }
 
+// On nodes of eight as well, where neither latencies nor ports alone decide.
+TEST(Scale, HasNoKinkWhereTheClosedFormBegins) {
+  ScaleQuestion q;
+  q.step.work = work_of(config("gpt-2")), q.step.machine = machine_named("h100"), q.step.tokens = 1024;
+  q.ranks = {16, 64};
+  for (const ScalePoint& point : scale(q)) {
+    ASSERT_TRUE(point.simulated) << point.ranks;
+    StepQuestion step = q.step;
+    step.ranks = point.ranks, step.tokens = point.tokens;
+    step.sync = {point.bucket, point.bucket, Bytes(1 << 30), 4};
+    cost::StepInput input = step_input(step, cost::Driver::thread);
+    input.closed_form = true;
+    EXPECT_NEAR(cost::predict_step(input).step / point.step, 1, 0.02) << point.ranks;
+  }
+}
+
 TEST(Scale, TakesTheBucketThatIsAskedFor) {
   ScaleQuestion q = usual();
   q.choose_bucket = false, q.step.sync.bucket = q.step.sync.first_bucket = Bytes(2'000'000);
@@ -125,7 +141,7 @@ TEST(Scale, GoesTo16384Ranks) {
   for (std::size_t i = 1; i < points.size(); ++i) {
     EXPECT_LE(points[i].efficiency, points[i - 1].efficiency + 1e-9) << points[i].ranks;
   }
-  EXPECT_EQ(points.back().limit, Limit::latency);
+  EXPECT_EQ(points.back().limit, Limit::bandwidth);
 }
 
 TEST(CriticalBatch, MakesStepsInProportionTo1PlusCOverB) {
