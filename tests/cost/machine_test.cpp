@@ -73,7 +73,8 @@ TEST(MachineFile, SaysWhatIsWrongAndWhere) {
   };
   refuses("alpha = \"1us\"\n", "m.toml is not a machine file: bandwidth is missing");
   refuses("alpha = \"1us\"\nbandwidth = \"0B/s\"\n", "line 2: '0B/s' moves nothing");
-  refuses("alpha = \"1us\"\nbandwidth = \"-1GB/s\"\n", "line 2: bandwidth: '-1GB/s' is not a bandwidth (it is negative)");
+  refuses("alpha = \"1us\"\nbandwidth = \"-1GB/s\"\n",
+          "line 2: bandwidth: '-1GB/s' is not a bandwidth (it is negative)");
   refuses("alpha = \"1 parsec\"\nbandwidth = \"1GB/s\"\n", "line 1: alpha: '1 parsec' is not a time");
   refuses("alpha = \"1us\"\nbandwith = \"1GB/s\"\n", "bandwidth is missing");
   refuses("alpha = \"1us\"\nbandwidth = \"1GB/s\"\nbeta = 1\n", "line 3: unknown key 'beta'");
