@@ -56,7 +56,7 @@ void add_options(CLI::App& app, BenchArguments& arguments) {
   add_unit_option(app, "--deadline", arguments.config.deadline, parse_seconds, "300s",
                   "longest time to wait for a rank that does not move");
   app.add_option("--expect-ranks", arguments.expected_ranks, "refuse to run on another number of ranks")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
 }
 
 template <class Value, std::size_t n>

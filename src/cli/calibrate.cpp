@@ -37,7 +37,7 @@ void add_options(CLI::App& app, CalibrateOptions& options) {
   add_unit_option(app, "--deadline", options.config.deadline, parse_seconds, "300s",
                   "longest time to wait for a rank that does not move");
   app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
 }
 
 // Progress on rank 0: one line that is redrawn on a terminal, nothing elsewhere.

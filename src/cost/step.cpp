@@ -116,7 +116,7 @@ class Predictor {
         const Seconds launched = slowest_ * launched_[b];
         const Seconds begin = ends.empty() ? launched : std::max(launched, ends.back());
         const Bytes bytes = input_.element * buckets_[b].elements.count;
-        ends.push_back(begin + ring_all_reduce_time(bytes, input_.world, input_.network.ring_link()));
+        ends.push_back(begin + ring_all_reduce_time(bytes, input_.world, input_.network));
       }
       return ends;
     }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "annulet/comm/emulated.hpp"
-#include "annulet/parallel/control.hpp"
 
 namespace annulet::train {
 namespace {
@@ -85,16 +84,11 @@ cost::BucketCapChoice choose_bucket_cap(const comm::Communicator& communicator, 
 
 cost::StepInput step_input(const Config& config, const Machine& machine, const Profile& profile, Bytes element,
                            int world) {
-  cost::StepInput input;
-  input.profile = profile.step;
-  input.tensors = profile.workload.sizes;
-  input.element = element;
-  input.sync = sync_options(config);
+  cost::StepInput input = profiled_step(config, profile, element);
   input.network = machine.network;
   input.world = world;
   input.driver = driver_of(machine.driver.driver);
   input.spare_core = machine.cores.distinct_on_node >= 2 * machine.cores.ranks_on_node;
-  input.control = Bytes(sizeof(parallel::ControlRecord));
   return input;
 }
 

@@ -8,8 +8,8 @@
 #include "annulet/cost/closed_form_text.hpp"
 #include "annulet/cost/crossover.hpp"
 #include "annulet/cost/simulate.hpp"
+#include "annulet/schedule/algorithms.hpp"
 #include "annulet/schedule/recursive_doubling.hpp"
-#include "annulet/schedule/ring.hpp"
 #include "schedule/plans.hpp"
 
 namespace annulet::cost {
@@ -31,15 +31,32 @@ Link rich_link() {
 
 Link plain_link() { return {Seconds(20e-6), Seconds(0), SecondsPerByte(1 / 1.25e9), SecondsPerByte(0), "test"}; }
 
+schedule::Algorithm planned_as(const CollectiveShape& shape) {
+  const bool rooted = shape.kind == broadcast || shape.kind == reduce;
+  switch (shape.algorithm) {
+    case recursive_doubling:
+      return schedule::Algorithm::recursive_doubling;
+    case recursive_halving:
+      return shape.kind == all_reduce ? schedule::Algorithm::recursive_halving_doubling
+                                      : schedule::Algorithm::recursive_halving;
+    case tree:
+      return schedule::Algorithm::binomial_tree;
+    case direct:
+      return schedule::Algorithm::direct;
+    case ring:
+      break;
+  }
+  return rooted ? schedule::Algorithm::pipelined_chain : schedule::Algorithm::ring;
+}
+
+// A chunk is a message.
 std::vector<Plan> plans_of(const CollectiveShape& shape) {
   const Elements elements = shape.bytes.value() / shape.element.value();
+  const bool chain = planned_as(shape) == schedule::Algorithm::pipelined_chain;
+  const Elements segment = chain ? std::max<Elements>(1, elements / shape.ranks) : elements + 1;
   return schedule::plans_of(shape.ranks, [&](int rank) {
-    if (shape.algorithm == recursive_doubling) {
-      return schedule::recursive_doubling_all_reduce(rank, shape.ranks, elements);
-    }
-    const schedule::RingShape ring{rank, shape.ranks, elements, elements + 1, 4};
-    if (shape.kind == all_reduce) return schedule::ring_all_reduce(ring);
-    return shape.kind == reduce_scatter ? schedule::ring_reduce_scatter(ring) : schedule::ring_all_gather(ring);
+    return schedule::make_plan(static_cast<schedule::Collective>(shape.kind), planned_as(shape),
+                               {rank, shape.ranks, elements, segment, 4});
   });
 }
 
@@ -79,6 +96,50 @@ TEST(ClosedForm, OfRingsBoundsUnevenChunks) {
       const double simulation = simulated(floats(all_reduce, ring, elements, p), link);
       EXPECT_LE(simulation, predicted(floats(all_reduce, ring, (elements / p + 1) * p, p), link) * (1 + 1e-9)) << p;
       EXPECT_GE(simulation, predicted(floats(all_reduce, ring, elements / p * p, p), link) * (1 - 1e-9)) << p;
+    }
+  }
+}
+
+// Folded ranks of doubling, and ranks of a tree that are no power of two, may save a step; and what a rank adds while
+// it receives is hidden.
+TEST(ClosedForm, OfEveryAlgorithmIsWhatTheSimulationSays) {
+  Link with_gap = plain_link();
+  with_gap.gap = Seconds(2e-6);
+  for (const CollectiveKind kind : kKinds) {
+    for (int p = 2; p <= 17; ++p) {
+      for (const Algorithm algorithm : algorithms_of(kind, p)) {
+        for (const Elements chunk : {16, 48, 9'600}) {
+          const auto shape = floats(kind, algorithm, chunk * p, p);
+          const auto form = predicted_time(shape, with_gap);
+          const double simulation = simulated(shape, with_gap), all = form.total().count();
+          const bool saves = !std::has_single_bit(static_cast<unsigned>(p)) &&
+                             (algorithm == recursive_doubling || algorithm == tree || algorithm == recursive_halving);
+          EXPECT_LE(simulation, all * (1 + 1e-9)) << to_text(kind) << to_text(algorithm) << p;
+          EXPECT_GE(simulation, (saves ? all * (1 - 1. / form.steps) : all) * (1 - 1e-9))
+              << to_text(kind) << to_text(algorithm) << p;
+          EXPECT_LE(simulated(shape, rich_link()), predicted(shape, rich_link()) * (1 + 1e-9))
+              << to_text(kind) << to_text(algorithm) << p;
+        }
+      }
+    }
+  }
+}
+
+// Whichever decides: latencies of small chunks, the ports between nodes of large ones, and what is neither.
+TEST(ClosedForm, OfARingOverNodesIsWhatTheSimulationSays) {
+  Link fast = plain_link();
+  fast.alpha = Seconds(5e-6), fast.beta = SecondsPerByte(1 / 20e9);
+  for (const int per_node : {1, 2, 3, 4, 8}) {
+    for (int nodes = 1; nodes * per_node <= 24; ++nodes) {
+      const int p = nodes * per_node;
+      std::vector<int> node;
+      for (int r = 0; r < p; ++r) node.push_back(r / per_node);
+      const Network network(fast, plain_link(), node);
+      for (const Elements chunk : {1, 500, 2'000, 5'000, 10'000, 20'000, 100'000}) {
+        const double simulation = simulated(floats(all_reduce, ring, chunk * p, p), network);
+        const double form = ring_all_reduce_time(kFloat * (chunk * p), p, network).count();
+        EXPECT_NEAR(form, simulation, 0.03 * simulation) << per_node << ' ' << nodes << ' ' << chunk;
+      }
     }
   }
 }
@@ -123,7 +184,7 @@ TEST(ClosedForm, StepsAndBytesAreThoseOfThePlans) {
   }
 }
 
-// The same for algorithms whose plans are not here: what they send in all follows from what they do.
+// The same for the other algorithms: what they send in all follows from what they do.
 TEST(ClosedForm, BytesOverAllRanksAreTheFormulas) {
   for (int p = 2; p <= 40; ++p) {
     const Bytes bytes = kFloat * 1003;
