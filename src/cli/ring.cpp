@@ -101,10 +101,10 @@ std::string step_count(const SteppedCollective& stepped, int rounds) {
 }
 
 std::string title_of(const SteppedCollective& stepped, const report::Replay& replay, const cost::Network& network,
-                     const std::string& where) {
+                     const std::string& origin) {
   const cost::Link& link = network.ring_link();
-  return fmt::format("{}: {} rank{}, {} floats, {}; {}\npredicted by {} and {} ({})\n", stepped.name, stepped.ranks(),
-                     stepped.ranks() == 1 ? "" : "s", stepped.elements(), step_count(stepped, replay.rounds()), where,
+  return fmt::format("{}: {} rank{}, {} floats, {}\n{}; predicted by {} and {} ({})\n", stepped.name, stepped.ranks(),
+                     stepped.ranks() == 1 ? "" : "s", stepped.elements(), step_count(stepped, replay.rounds()), origin,
                      to_text(link.alpha), to_text(ByteRate(1 / link.beta.value())), link.source);
 }
 
@@ -135,9 +135,9 @@ std::string closing_of(const SteppedCollective& stepped, const report::Replay& r
 }
 
 std::string verdict_of(const RingRun& run, const report::Replay& replay, const char* beside) {
-  return fmt::format("really run, step by step and at once, to the same bits: {} {}; {} B counted = {} B shown\n",
-                     run.agreement == Agreement::same_bits ? "equal, bit for bit, to" : "equal, up to rounding, to",
-                     beside, run.counted.value(), replay.sent(replay.rounds()).value());
+  return fmt::format("run, step by step and at once: {} {}\n{} B counted = {} B shown\n",
+                     run.agreement == Agreement::same_bits ? "equal bit for bit to" : "equal up to rounding to", beside,
+                     run.counted.value(), replay.sent(replay.rounds()).value());
 }
 
 report::Replay replay_of(const SteppedCollective& stepped, const cost::Network& network) {
@@ -217,11 +217,13 @@ void play_without_keys(const Pages& pages, Colour colour, Seconds interval) {
   print_once('\n' + wrapped(pages.closing, report::terminal_width()));
 }
 
-// As many lines as there are rows: those above the last one first.
-std::string fitting(const std::string& lines, const std::string& last, int rows) {
+// As many lines as there are rows, `last` at their end; without the head where it would leave too few.
+std::string fitting(const std::string& head, const std::string& body, const std::string& last, int rows) {
+  const auto lines = [](const std::string& text) { return static_cast<int>(std::ranges::count(text, '\n')); };
+  const std::string all = lines(head) + lines(body) < rows ? head + body : body;
   std::size_t end = 0;
-  for (int row = 0; row + 1 < rows && end < lines.size(); ++row) end = lines.find('\n', end) + 1;
-  return lines.substr(0, end) + last;
+  for (int row = 0; row + 1 < rows && end < all.size(); ++row) end = all.find('\n', end) + 1;
+  return all.substr(0, end) + last;
 }
 
 std::string keys_text(const Pages& pages, int round, bool playing, const ScreenSize& size) {
@@ -240,9 +242,9 @@ int step_by_keys(const Pages& pages, Colour colour, const RingOptions& o) {
   for (int k = 0;;) {
     const ScreenSize size = terminal.size();
     const report::DrawingOptions options{size.columns, colour};
-    std::string lines = head_of(pages, options) + '\n' + pages.drawing.round(k, options) + '\n';
-    if (k == rounds) lines += wrapped(pages.closing, size.columns) + '\n';
-    terminal.show(fitting(lines, keys_text(pages, k, playing, size), size.rows));
+    std::string body = pages.drawing.round(k, options) + '\n';
+    if (k == rounds) body += wrapped(pages.closing, size.columns) + '\n';
+    terminal.show(fitting(head_of(pages, options) + '\n', body, keys_text(pages, k, playing, size), size.rows));
     const Key key = terminal.wait(playing ? std::optional(o.interval) : std::nullopt);
     if (key == Key::quit || (key == Key::timeout && k == rounds)) return k;
     if (key == Key::timeout) ++k;
@@ -274,14 +276,14 @@ int ring_here(RingOptions& o) {
   report::Replay replay = replay_of(stepped, network);
   std::string closing = closing_of(stepped, replay);
   report::ReplayValues values;
-  std::string where = "read from the plans";
+  std::string origin = "read from the plans";
   if (o.shows_values(false)) {
     require_few_values(stepped);
     RingRun run = run_here(stepped, replay, inputs_of(o, stepped, 0, stepped.ranks()));
-    values = std::move(run.values), where = origin_of(o) + "run in this process";
+    values = std::move(run.values), origin = origin_of(o) + "run in this process";
     closing += verdict_of(run, replay, "a plain sum in rank order");
   }
-  const std::string title = title_of(stepped, replay, network, where);
+  const std::string title = title_of(stepped, replay, network, origin);
   show({title, report::CollectiveDrawing(std::move(replay), std::move(values)), closing}, o, false);
   return 0;
 }

@@ -13,7 +13,6 @@
 namespace annulet::cli {
 namespace {
 
-constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
 constexpr const char* kEnterScreen = "\x1b[?1049h\x1b[?25l";
 constexpr const char* kLeaveScreen = "\x1b[?25h\x1b[?1049l";
 
@@ -21,13 +20,6 @@ constexpr const char* kLeaveScreen = "\x1b[?25h\x1b[?1049l";
 volatile std::sig_atomic_t last_signal = 0;
 
 void note_signal(int number) { last_signal = number; }
-
-void handle_signals(void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  sigemptyset(&action.sa_mask);
-  for (const int number : kSignals) sigaction(number, &action, nullptr);
-}
 
 void write_out(std::string_view text) {
   while (!text.empty()) {
@@ -59,13 +51,19 @@ KeyTerminal::KeyTerminal() {
   sigemptyset(&blocked);
   for (const int number : kSignals) sigaddset(&blocked, number);
   pthread_sigmask(SIG_BLOCK, &blocked, &mask_before_);
-  handle_signals(note_signal);
+  struct sigaction note {};
+  note.sa_handler = note_signal;
+  sigemptyset(&note.sa_mask);
+  for (std::size_t s = 0; s < kSignals.size(); ++s) {
+    sigaction(kSignals[s], nullptr, &actions_before_[s]);
+    if (actions_before_[s].sa_handler != SIG_IGN) sigaction(kSignals[s], &note, nullptr);
+  }
   enter();
 }
 
 KeyTerminal::~KeyTerminal() {
   leave();
-  handle_signals(SIG_DFL);
+  for (std::size_t s = 0; s < kSignals.size(); ++s) sigaction(kSignals[s], &actions_before_[s], nullptr);
   pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
   if (ended_by_ != 0) std::raise(ended_by_);
 }

@@ -2,6 +2,7 @@
 // A terminal of keys and whole screens: while the object lives, keys come one by one without echo, and screens are
 // drawn on the terminal's alternate screen. Everything is as it was before when the object goes, also after Ctrl-C, a
 // hangup or a kill (which then end the program as they would have), and while the program is stopped by Ctrl-Z.
+#include <array>
 #include <csignal>
 #include <optional>
 #include <string>
@@ -39,7 +40,10 @@ class KeyTerminal {
   Key after_signal(int number);
   Key take_key();
 
+  static constexpr std::array kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
+
   termios before_{};
+  std::array<struct sigaction, kSignals.size()> actions_before_{};
   sigset_t mask_before_{};
   std::string typed_;  // read, not yet taken
   int ended_by_ = 0;

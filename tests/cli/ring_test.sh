@@ -8,9 +8,7 @@ shows() { grep -qF -- "$1" "$work/log" || fail "does not show '$1'"; }
 
 # The ring of four: golden text, on the default link, without a control character.
 expect_success "$annulet" ring --ranks 4 --elements 16
-diff - log <<'TEXT' || fail "the ring of four has changed"
-all_reduce by ring: 4 ranks, 16 floats, 6 steps = 2 (p-1); read from the plans
-TEXT
+diff "$ANNULET_SOURCE/tests/cli/ring_of_four.txt" log || fail "the ring of four has changed"
 NO_COLOR=1 expect_success "$annulet" ring --play
 shows "step 6 of 6"
 
@@ -23,17 +21,18 @@ for choice in all_reduce:ring all_reduce:recursive_doubling all_reduce:recursive
   options=(--collective "${choice%:*}" --algorithm "${choice#*:}")
   for ranks in 1 2 3 5 16; do
     expect_success "$annulet" ring "${options[@]}" --ranks $ranks --elements 11 --show values
-    shows "equal, bit for bit, to a plain sum"
+    shows "equal bit for bit to a plain sum"
   done
   expect_success "$annulet" ring "${options[@]}" --ranks 8 --elements 6738149376
 done
 for ranks in 2 3 4; do
   for options in "" "--collective reduce_scatter" "--collective all_gather --algorithm bruck" \
     "--collective broadcast --root 1" "--algorithm recursive_halving_doubling" "--collective sparse_all_gather"; do
+    if [ $ranks -lt 4 ] && [[ $options == --collective* ]]; then continue; fi
     # shellcheck disable=SC2086
     expect_success launch $ranks "$annulet" ring --elements 13 $options
-    shows "equal, bit for bit, to MPI_Allreduce"
-    read -r counted shown < <(sed -n 's/.*MPI_Allreduce; \([0-9]*\) B counted = \([0-9]*\) B shown/\1 \2/p' log)
+    shows "equal bit for bit to MPI_Allreduce"
+    read -r counted shown < <(sed -n 's/^\([0-9]*\) B counted = \([0-9]*\) B shown$/\1 \2/p' log)
     [ "$counted" = "$shown" ] || fail "$counted bytes were counted, $shown shown"
     if grep -q $'\x1b' log; then fail "control characters where there is no terminal"; fi
   done
