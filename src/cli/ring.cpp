@@ -97,7 +97,7 @@ struct Pages {
 
 std::string step_count(const SteppedCollective& stepped, int rounds) {
   const std::string steps = fmt::format("{} step{}", rounds, rounds == 1 ? "" : "s");
-  return stepped.formula.empty() ? steps : fmt::format("{} = {}", steps, stepped.formula);
+  return rounds != stepped.formula_steps ? steps : fmt::format("{} = {}", steps, stepped.formula);
 }
 
 std::string title_of(const SteppedCollective& stepped, const report::Replay& replay, const cost::Network& network,
@@ -119,7 +119,7 @@ std::string dense_text(const SteppedCollective& stepped, const report::Replay& r
   const Bytes vector = replay.element * stepped.elements();
   if (vector == Bytes(0)) return "";
   const double mean = replay.sent(replay.rounds()).as_double() / stepped.ranks();
-  return fmt::format(", in the mean {:.4g} times the vector's {} B", mean / vector.as_double(), vector.value());
+  return fmt::format(", mean {:.4g} x the vector ({} B)", mean / vector.as_double(), vector.value());
 }
 
 // Why its bytes grow, where a dense all-reduce's do not.

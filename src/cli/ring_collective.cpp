@@ -97,7 +97,8 @@ SteppedCollective sparse_collective(const RingQuestion& q) {
     throw InputError({fmt::format("{} has no algorithm '{}'", kSparse, q.algorithm), "", "It has: ring"});
   }
   const std::vector<Elements> lengths = lengths_of(q);
-  SteppedCollective stepped{fmt::format("{} by ring", kSparse), "p-1", true, {}, schedule::gather_promise({}), {}};
+  SteppedCollective stepped{fmt::format("{} by ring", kSparse), "p-1", q.ranks - 1, true, {},
+                            schedule::gather_promise({}),       {}};
   // One element of a piece stands for all: the promise is asked for first elements only, and pieces may be long.
   for (int r = 0; r < q.ranks; ++r) {
     stepped.plans.push_back(schedule::sparse_all_gather({r, lengths}));
@@ -128,6 +129,7 @@ SteppedCollective stepped_collective(const RingQuestion& q) {
   schedule::PlanShape shape{0, q.ranks, q.elements, segment_of(q), 4, q.root};
   SteppedCollective stepped{fmt::format("{} by {}", schedule::to_text(collective), schedule::to_text(algorithm)),
                             formula_of(algorithm, collective),
+                            algorithm == Algorithm::ring ? schedule::steps(collective, algorithm, q.ranks) : -1,
                             false,
                             {},
                             schedule::promise_of(collective, shape),

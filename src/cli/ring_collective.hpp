@@ -19,7 +19,8 @@ struct RingQuestion {
 
 struct SteppedCollective {
   std::string name;     // "all_reduce by ring"
-  std::string formula;  // of its steps in p, where there is a short one: "2 (p-1)"
+  std::string formula;  // of its steps in p, with chunks sent whole, where there is a short one: "2 (p-1)"
+  int formula_steps = -1;
   bool sparse = false;
   std::vector<schedule::Plan> plans;  // [rank]
   schedule::Promise promise;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace annulet::report {
 namespace {
@@ -19,7 +20,10 @@ constexpr const char* kOrange = "\x1b[38;5;208m";
 constexpr const char* kFinishedGreen = "\x1b[32m";
 constexpr const char* kPlainAgain = "\x1b[0m";
 
-std::string number_text(double value) { return fmt::format("{:.4g}", value); }
+std::string number_text(double value) {
+  const bool whole = std::abs(value) < 1e6 && value == std::floor(value);
+  return whole ? fmt::format("{:.0f}", value) : fmt::format("{:.3g}", value);
+}
 
 // "0.2.": who is in, of `ranks`.
 std::string mask_text(Contributions held, int ranks) {
@@ -97,7 +101,7 @@ std::string CollectiveDrawing::numbers(int round, int rank, std::size_t piece, c
   std::string text;
   for (Elements e = i.first; e < i.first + std::min(i.count, layout.numbers); ++e)
     text +=
-        fmt::format("{}{:>{}}", text.empty() ? "" : " ", number_text(held[static_cast<std::size_t>(e)]), number_width_);
+        fmt::format("{}{:<{}}", text.empty() ? "" : " ", number_text(held[static_cast<std::size_t>(e)]), number_width_);
   return i.count > layout.numbers ? text + " .." : text;
 }
 

@@ -16,9 +16,14 @@ class Labeller {
       rounds_.of.emplace_back(plan.steps.size(), kUnknown);
       others_.emplace_back(plan.steps.size());
     }
+    std::map<std::pair<int, int>, Meeting> last;  // of a channel: from, to
     for (const Meeting& meeting : meetings_of(plans)) {
       other(meeting.from, meeting.send) = {meeting.to, meeting.receive};
       other(meeting.to, meeting.receive) = {meeting.from, meeting.send};
+      const auto [before, first] = last.try_emplace({meeting.from, meeting.to}, meeting);
+      if (first) continue;
+      if (!together(before->second, meeting)) follows_[{meeting.from, meeting.send}] = before->second.send;
+      before->second = meeting;
     }
   }
 
@@ -40,10 +45,26 @@ class Labeller {
     int latest = waits_for(rank, step);
     if (is_message(plan.steps[static_cast<std::size_t>(step)])) {
       const auto [there, its] = other(rank, step);
-      latest = std::max(latest, waits_for(there, its)) + 1;
+      latest = std::max(latest, waits_for(there, its));
+      const bool sends = plan.steps[static_cast<std::size_t>(step)].action == Action::send;
+      const auto before = follows_.find(sends ? std::pair(rank, step) : std::pair(there, its));
+      if (before != follows_.end()) latest = std::max(latest, round(before->first.first, before->second));
+      ++latest;
       at(there, its) = latest;
     }
     return at(rank, step) = latest;
+  }
+
+  // Whether nothing tells two messages of a channel apart: a chunk that wraps around the end, say.
+  bool together(const Meeting& a, const Meeting& b) const {
+    const Plan& sender = plans_[static_cast<std::size_t>(a.from)];
+    const auto after = [&](StepId send) { return sender.after(sender.steps[static_cast<std::size_t>(send)]); };
+    if (!std::ranges::equal(after(a.send), after(b.send))) return false;
+    const Plan& receiver = plans_[static_cast<std::size_t>(a.to)];
+    return std::ranges::all_of(receiver.steps, [&](const Step& step) {
+      const auto before = receiver.after(step);
+      return std::ranges::count(before, a.receive) == std::ranges::count(before, b.receive);
+    });
   }
 
   int waits_for(int rank, StepId step) {
@@ -62,6 +83,7 @@ class Labeller {
 
   std::span<const Plan> plans_;
   Rounds rounds_;
+  std::map<std::pair<int, StepId>, StepId> follows_;         // rank and send: the send whose round is before
   std::vector<std::vector<std::pair<int, StepId>>> others_;  // [rank, step]: where a message comes from or goes to
 };
 

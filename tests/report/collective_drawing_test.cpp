@@ -102,10 +102,10 @@ TEST(CollectiveDrawing, ColoursWhatWasReceivedAndWhatIsFinished) {
 
 TEST(CollectiveDrawing, ShowsAsManyValuesAsThereIsRoomFor) {
   Replay replay = replays::of(schedule::Collective::all_reduce, schedule::Algorithm::ring, {0, 2, 8});
-  ReplayValues values(replay.frames.size(), {{1, 2, 3, 4, 5, 6, 7, 8}, {10, 20, 30, 40, 50, 60, 70, 0.001234567}});
+  ReplayValues values(replay.frames.size(), {{1, 2, 3, 4, 5, 6, 7, 8}, {10, 20, 30, 40, 50, 60, 70, 0.125678}});
   const CollectiveDrawing drawing(std::move(replay), std::move(values));
-  EXPECT_THAT(drawing.round(0, {.width = 90}), HasSubstr("50       60       70 0.001235"));
-  EXPECT_THAT(drawing.round(0, {.width = 60}), HasSubstr("50       60 .."));
+  EXPECT_THAT(drawing.round(0, {.width = 90}), HasSubstr("50    60    70    0.126"));
+  EXPECT_THAT(drawing.round(0, {.width = 50}), HasSubstr("50    60    .."));
 }
 
 TEST(CollectiveDrawing, NamesElementsWhereMessagesAreNotChunks) {

@@ -98,6 +98,20 @@ TEST(Rounds, OfPlansThatDoNotFitTogetherAreRefused) {
   EXPECT_THROW(rounds_of(plans), ContractError);
 }
 
+// Segment s passes hop h in round s + h + 1.
+TEST(Rounds, ShowSegmentsFollowingEachOtherDownAChain) {
+  const auto plans = plans_of(4, [](int rank) {
+    return make_plan(Collective::broadcast, Algorithm::pipelined_chain, {rank, 4, 10, 2});
+  });
+  const Rounds rounds = rounds_of(plans);
+  EXPECT_EQ(rounds.count, 7);
+  for (const Meeting& m : meetings_of(plans)) {
+    const Step& send = plans[static_cast<std::size_t>(m.from)].steps[static_cast<std::size_t>(m.send)];
+    EXPECT_EQ(rounds.of[static_cast<std::size_t>(m.from)][static_cast<std::size_t>(m.send)],
+              send.from.interval.first / 2 + m.from + 1);
+  }
+}
+
 TEST(Rounds, OfASparseAllGatherSkipEmptyPieces) {
   const std::vector<Elements> lengths{3, 0, 5};
   const auto plans = plans_of(3, [&](int rank) { return sparse_all_gather({rank, lengths}); });

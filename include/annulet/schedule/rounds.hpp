@@ -2,8 +2,9 @@
 // Rounds: labels for people on the steps of a collective, "step k of the ring". They are read off the plans of all
 // ranks, whatever the algorithm: a message travels in the round after the latest one that its send or its receive waits
 // for, and a combine or a copy belongs to the latest round that it waits for. So messages of one round wait for nothing
-// in it, and the number of rounds is that of the messages on the longest way. The engine knows no rounds: as barriers
-// they would forbid pipelining.
+// in it, and with chunks sent whole there are as many rounds as messages on the longest way. Segments that one rank
+// sends to another follow each other, a round each, unless the same steps come before and after them. The engine knows
+// no rounds: as barriers they would forbid pipelining.
 #include <span>
 #include <vector>
 
