@@ -83,8 +83,8 @@ void check(RingOptions& o, int world) {
 cost::Network network_of(const MachineOptions& options, int ranks) {
   const cost::Machine machine = options.read();
   const int on_a_node = std::max(machine.device.ranks_per_node, 1);
-  std::vector<int> node;
-  for (int r = 0; r < ranks; ++r) node.push_back(r / on_a_node);
+  std::vector<int> node(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) node[static_cast<std::size_t>(r)] = r / on_a_node;
   return machine.network(std::move(node));
 }
 

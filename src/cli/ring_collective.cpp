@@ -71,8 +71,8 @@ std::string formula_of(Algorithm algorithm, Collective collective) {
 }
 
 std::vector<schedule::Interval> chunks_of(Elements elements, int ranks) {
-  std::vector<schedule::Interval> chunks;
-  for (int r = 0; r < ranks; ++r) chunks.push_back(schedule::chunk(elements, ranks, r));
+  std::vector<schedule::Interval> chunks(static_cast<std::size_t>(ranks));
+  for (int r = 0; r < ranks; ++r) chunks[static_cast<std::size_t>(r)] = schedule::chunk(elements, ranks, r);
   return chunks;
 }
 

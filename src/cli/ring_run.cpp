@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -63,7 +64,7 @@ struct RankVerdict {
   bool bytes_agree = true;
 };
 
-bool same(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0; }
+bool same(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
 
 // `sum` and `magnitude`: the sum of everyone's vectors, and of their absolute values.
 RankVerdict judge(const SteppedCollective& stepped, int rank, const Vector& result, const Vector& at_once,
