@@ -39,7 +39,8 @@ losses 1
 losses 4
 
 statement "2. An all-reduce sums everyone's gradients. In a ring each of p workers sends 2(p-1)/p of its vector, the" \
-  "least any all-reduce can; what grows is the number of steps, 2(p-1), each with a latency. Counted, on four ranks:"
+  "least any all-reduce can; what grows is the number of steps, 2(p-1), each with a latency. Step by step, and counted, on four ranks:"
+show ring --ranks 4 --elements 16
 printf 'alpha = "1ms"\nbandwidth = "100MB/s"\n' >"$work/link.toml"
 show_on 4 bench --algorithm ring --min-bytes 1MiB --max-bytes 1MiB --emulate alpha=1ms,bandwidth=100MB/s \
   --machine "$work/link.toml"

@@ -23,7 +23,8 @@ constexpr std::array kCommands{
     Command{"sample", "print text by a language model that was trained", sample},
     Command{"calibrate", "measure the links between the ranks and write a machine file", calibrate},
     Command{"bench", "measure collectives beside MPI's own and beside their prediction", bench},
-    Command{"plan", "what training will cost on machines that need not be there", plan}};
+    Command{"plan", "what training will cost on machines that need not be there", plan},
+    Command{"ring", "step through a collective: what each rank holds and sends", ring}};
 
 std::string usage() {
   std::string text =

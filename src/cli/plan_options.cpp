@@ -75,11 +75,15 @@ plan::Work ModelOptions::work() const {
   return plan::work_of(architecture(), what, {.attention = attention, .sequence = sequence});
 }
 
-void MachineOptions::add(CLI::App& app) {
+void MachineOptions::add_link(CLI::App& app) {
   app.add_option("--machine", machine, "a machine of configs/machines, or a file like those (annulet calibrate)")
       ->capture_default_str();
   add_optional(app, "--alpha", alpha, parse_seconds, "TIME", "latency of all links instead of the machine's");
   add_optional(app, "--bandwidth", bandwidth, parse_rate, "RATE", "bandwidth of all links instead of the machine's");
+}
+
+void MachineOptions::add(CLI::App& app) {
+  add_link(app);
   add_optional(app, "--memory", memory, parse_bytes, "BYTES", "memory of a rank's device, instead of the machine's");
   app.add_option("--ranks-per-node", ranks_per_node, "ranks that share a node, instead of the machine's")
       ->check(at_least(1));

@@ -33,11 +33,12 @@ struct ModelOptions {
 // A machine file, and what the command line puts in its place.
 struct MachineOptions {
   std::string machine = "h100";
-  std::optional<Seconds> alpha;
-  std::optional<ByteRate> bandwidth;
-  std::optional<Bytes> memory;
+  std::optional<Seconds> alpha{};
+  std::optional<ByteRate> bandwidth{};
+  std::optional<Bytes> memory{};
   int ranks_per_node = 0;
 
+  void add_link(CLI::App& app);  // what concerns the links
   void add(CLI::App& app);
   cost::Machine read() const;
 };

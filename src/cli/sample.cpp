@@ -11,6 +11,7 @@
 #include "annulet/train/weights.hpp"
 #include "commands.hpp"
 #include "config_options.hpp"
+#include "trained_run.hpp"
 
 namespace annulet::cli {
 namespace {
@@ -34,26 +35,7 @@ void add_options(CLI::App& app, SampleOptions& o) {
   app.add_option("--seed", o.continuation.seed, "of the draws")->capture_default_str();
 }
 
-train::Config read_config(const std::filesystem::path& file) {
-  if (!std::filesystem::is_regular_file(file)) {
-    throw InputError({fmt::format("{} is not there", file.string()), "a run of annulet train leaves one in its folder",
-                      "Name the --out of such a run"});
-  }
-  train::Config config;
-  CLI::App app("", "annulet train");
-  add_config_options(app, config);
-  std::string help;
-  parse(app, {"--config", file.string()}, help);
-  if (config.model == "gpt") return config;
-  throw InputError({fmt::format("{}: model.kind = {} speaks no language", file.string(), config.model),
-                    "only a gpt foretells the next byte", "Name the folder of a run that trained one"});
-}
-
 data::Vocabulary read_vocabulary(const std::filesystem::path& weights) {
-  if (!std::filesystem::is_regular_file(weights)) {
-    throw InputError({fmt::format("{} is not there", weights.string()), "a run writes its weights at its end",
-                      "Name the folder of a run that has ended"});
-  }
   if (const auto vocabulary = train::load_vocabulary(weights)) return *vocabulary;
   throw InputError({fmt::format("{} has no vocabulary", weights.string()), "its tokens stand for no bytes",
                     "Train on data.kind = text"});
@@ -70,7 +52,7 @@ std::string prompt_of(const SampleOptions& options, const data::Vocabulary& voca
 // Written as it comes.
 template <class T>
 void speak(const SampleOptions& options, const train::Config& config) {
-  const std::filesystem::path weights_file = std::filesystem::path(options.run) / "weights.safetensors";
+  const std::filesystem::path weights_file = weights_of_run(options.run);
   const data::Vocabulary vocabulary = read_vocabulary(weights_file);
   const auto model = train::make_model<T>(config, vocabulary.size(), 1);
   std::vector<T> weights(static_cast<std::size_t>(model->layout().size()));
@@ -98,7 +80,11 @@ int sample(const Arguments& arguments) {
   std::string help;
   if (parse(app, arguments, help) == Parsed::help) return print_once(help), 0;
   if (!first_process()) return 0;
-  const train::Config config = read_config(std::filesystem::path(options.run) / "config.toml");
+  const train::Config config = read_run_config(options.run);
+  if (config.model != "gpt") {
+    throw InputError({fmt::format("{}: model.kind = {} speaks no language", options.run, config.model),
+                      "only a gpt foretells the next byte", "Name the folder of a run that trained one"});
+  }
   config.type == "double" ? speak<double>(options, config) : speak<float>(options, config);
   return 0;
 }

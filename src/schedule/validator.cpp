@@ -231,6 +231,22 @@ Promise gather_promise(std::span<const Elements> lengths) {
           [=](int, Elements e) { return only(owner_of(e)); }};
 }
 
+Promise promise_of(Collective collective, const PlanShape& shape) {
+  switch (collective) {
+    case Collective::all_reduce:
+      return all_reduce_promise(shape.world);
+    case Collective::reduce_scatter:
+      return reduce_scatter_promise(shape.world, shape.elements);
+    case Collective::all_gather:
+      return all_gather_promise(shape.world, shape.elements);
+    case Collective::broadcast:
+      return broadcast_promise(shape.root);
+    case Collective::reduce:
+      return reduce_promise(shape.world, shape.root);
+  }
+  throw std::logic_error("no such collective");
+}
+
 std::string validate(std::span<const Plan> plans, const Promise& promise) {
   try {
     for (const Plan& plan : plans) check_order(plan);

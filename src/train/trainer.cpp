@@ -62,6 +62,14 @@ void require_fitting_mlp(const Config& config, const data::SampleShape& shape, s
   }
 }
 
+// Gradients are divided by the number of targets before anybody counts them.
+void require_whole_samples(const data::Source& train) {
+  if (train.targets() == train.samples() * std::max<Elements>(1, train.shape().tokens)) return;
+  refuse("training", "some windows have tokens without a label", "Train on windows that start at random");
+}
+
+}  // namespace
+
 void require_fitting(const Config& config, const data::Source& source, Elements vocabulary, std::string_view name) {
   const data::SampleShape shape = source.shape();
   if (config.model == "mlp") return require_fitting_mlp(config, shape, name);
@@ -74,14 +82,6 @@ void require_fitting(const Config& config, const data::Source& source, Elements 
            fmt::format("Set model.vocabulary to {}", shape.classes));
   }
 }
-
-// Gradients are divided by the number of targets before anybody counts them.
-void require_whole_samples(const data::Source& train) {
-  if (train.targets() == train.samples() * std::max<Elements>(1, train.shape().tokens)) return;
-  refuse("training", "some windows have tokens without a label", "Train on windows that start at random");
-}
-
-}  // namespace
 
 template <class T>
 std::unique_ptr<nn::Model<T>> make_model(const Config& config, Elements classes, Elements capacity) {

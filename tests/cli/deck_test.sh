@@ -11,6 +11,8 @@ paste <(losses 1) <(losses 4) | awk '{d = $1 / $2 - 1; if (d > 1e-5 || d < -1e-5
 
 shows() { grep -qE -- "$1" "$work/deck" || fail "does not show '$1'"; }
 shows '^ +1048576 +262144 +float +ring .* 0 +1048576 +6291456 '  # none wrong; 2 (p-1) M bytes on the wire
+shows '^rank 0   \*0123 +0\.23 +0\.\.3 +0\.\.\.$'     # step 3: each rank has finished one sum
+shows '^sent: 384 B in all; by a rank 96 B'
 shows '^all-reduce +ring +14 +52\.48 ms .* 23\.58 GB'
 shows '^all-reduce +tree, closed form +12 +3\.235 s .* 26\.95 GB'
 shows '^1 in 16, 32 \+ 32 bits +dense, 32 bits .* 16\.0 '

@@ -31,22 +31,6 @@ std::string name(const testing::TestParamInfo<Choice>& info) {
   return std::string(to_text(info.param.collective)) + "_by_" + std::string(to_text(info.param.algorithm));
 }
 
-Promise promise(Collective collective, const PlanShape& shape) {
-  switch (collective) {
-    case Collective::all_reduce:
-      return all_reduce_promise(shape.world);
-    case Collective::reduce_scatter:
-      return reduce_scatter_promise(shape.world, shape.elements);
-    case Collective::all_gather:
-      return all_gather_promise(shape.world, shape.elements);
-    case Collective::broadcast:
-      return broadcast_promise(shape.root);
-    case Collective::reduce:
-      return reduce_promise(shape.world, shape.root);
-  }
-  throw std::logic_error("no such collective");
-}
-
 class EveryAlgorithm : public testing::TestWithParam<Choice> {
  protected:
   std::vector<Plan> plans(PlanShape shape) const {
@@ -75,7 +59,7 @@ class EveryAlgorithm : public testing::TestWithParam<Choice> {
 
 TEST_P(EveryAlgorithm, KeepsItsPromise) {
   for_every_shape([](const PlanShape& shape, const std::vector<Plan>& plans) {
-    ASSERT_EQ(validate(plans, promise(GetParam().collective, shape)), "");
+    ASSERT_EQ(validate(plans, promise_of(GetParam().collective, shape)), "");
   });
 }
 

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 
+#include "annulet/schedule/algorithms.hpp"
 #include "annulet/schedule/plan.hpp"
 
 namespace annulet::schedule {
@@ -33,6 +34,9 @@ Promise all_gather_promise(int world, Elements elements);
 Promise broadcast_promise(int root);          // the root's, on all ranks; nothing is read elsewhere before it has come
 Promise reduce_promise(int world, int root);  // everyone's, on the root
 Promise gather_promise(std::span<const Elements> lengths);  // sparse: pieces in rank order, lengths[r] of rank r
+
+// The one of these that a collective of algorithms.hpp makes.
+Promise promise_of(Collective collective, const PlanShape& shape);
 
 // Empty when the plans keep the promise, otherwise what is wrong and where.
 std::string validate(std::span<const Plan> plans, const Promise& promise);
