@@ -15,10 +15,7 @@ std::vector<fs::path> places(std::string_view folder) {
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
   std::vector<fs::path> places;
-  if (!error) {
-    places = {program.parent_path() / "share" / "annulet" / "configs" / folder,
-              program.parent_path() / "configs" / folder};
-  }
+  if (!error) places = {program / "configs" / folder, program.parent_path() / "share" / "annulet" / "configs" / folder};
   places.push_back(fs::path("configs") / folder);
   std::erase_if(places, [](const fs::path& place) {
     std::error_code unreadable;

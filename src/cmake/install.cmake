@@ -11,6 +11,7 @@ target_link_libraries(annulet_all INTERFACE ${annulet_layers})
 
 if(TARGET annulet)  # the program: build/annulet, a path short enough to type
   set_target_properties(annulet PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/configs ${PROJECT_BINARY_DIR}/configs SYMBOLIC)  # found by name, see base/config_folder.hpp
 endif()
 
 if(ANNULET_INSTALL)

@@ -1,6 +1,6 @@
 #pragma once
 // The files that come with the program, found by name: h100 is configs/machines/h100.toml, looked for beside the
-// program's folder (as built, and as installed under share/annulet) and in the working folder.
+// program (as built), in ../share/annulet from there (as installed) and in the working folder.
 #include <filesystem>
 #include <string>
 #include <string_view>
