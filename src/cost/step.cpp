@@ -24,9 +24,9 @@ std::vector<schedule::Plan> plans_of(const StepInput& input, const schedule::Buc
 }
 
 // `slowdown` as in StepInput.
-Collective collective(const std::vector<schedule::Plan>& plans, Bytes element, Seconds launched,
+LaunchedCollective collective(const std::vector<schedule::Plan>& plans, Bytes element, Seconds launched,
                       const std::vector<double>& slowdown = {}) {
-  Collective result{{}, element, std::vector<Seconds>(plans.size(), launched)};
+  LaunchedCollective result{{}, element, std::vector<Seconds>(plans.size(), launched)};
   for (std::size_t r = 0; r < slowdown.size(); ++r) result.launched[r] *= slowdown[r];
   for (const schedule::Plan& plan : plans) result.plans.push_back(&plan);
   return result;
@@ -120,7 +120,7 @@ class Predictor {
       }
       return ends;
     }
-    std::vector<Collective> collectives;
+    std::vector<LaunchedCollective> collectives;
     for (std::size_t b = 0; b < plans_.size(); ++b) {
       collectives.push_back(collective(plans_[b], input_.element, launched_[b], input_.slowdown));
     }
@@ -172,7 +172,7 @@ class Predictor {
     for (int r = 0; r < input_.world; ++r) {
       plans.push_back(schedule::recursive_doubling_all_reduce(r, input_.world, 1));
     }
-    const Collective record = collective(plans, input_.control, Seconds(0));
+    const LaunchedCollective record = collective(plans, input_.control, Seconds(0));
     return simulate(std::span(&record, 1), input_.network)[0][0];
   }
 

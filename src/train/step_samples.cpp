@@ -113,9 +113,9 @@ class Predictor {
   }
 
   std::vector<Seconds> simulated_ends(std::size_t row) const {
-    std::vector<cost::Collective> collectives;
+    std::vector<cost::LaunchedCollective> collectives;
     for (std::size_t b = 0; b < plans_.size(); ++b) {
-      cost::Collective collective{{}, element_, {}};
+      cost::LaunchedCollective collective{{}, element_, {}};
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
         collective.plans.push_back(&plans_[b][r]);
         collective.launched.push_back(ranks_[r].started(row, b) - ranks_[0].began(row));

@@ -15,12 +15,13 @@
 namespace annulet::cost {
 namespace {
 
+using schedule::Algorithm;
 using schedule::Plan;
-using enum CollectiveKind;
-using enum Algorithm;
+using enum schedule::Collective;
+using enum schedule::Algorithm;
+using Kind = schedule::Collective;
 
 constexpr Bytes kFloat{4};
-constexpr CollectiveKind kKinds[] = {all_reduce, reduce_scatter, all_gather, broadcast, reduce};
 
 // With a gap, a cost of adding and messages that are eager up to 200 bytes.
 Link rich_link() {
@@ -31,27 +32,27 @@ Link rich_link() {
 
 Link plain_link() { return {Seconds(20e-6), Seconds(0), SecondsPerByte(1 / 1.25e9), SecondsPerByte(0), "test"}; }
 
+Link gapped_link() {
+  return {Seconds(1e-3), Seconds(3e-4), SecondsPerByte(1e-6), SecondsPerByte(2e-7), "test"};
+}
+
 std::vector<Plan> plans_of(const CollectiveShape& shape) {
   const Elements elements = shape.bytes.value() / shape.element.value();
+  const Elements segment = shape.segment.value() > 0 ? shape.segment.value() / shape.element.value() : elements + 1;
   return schedule::plans_of(shape.ranks, [&](int rank) {
-    if (shape.algorithm == recursive_doubling) {
-      return schedule::recursive_doubling_all_reduce(rank, shape.ranks, elements);
-    }
-    const schedule::RingShape ring{rank, shape.ranks, elements, elements + 1, 4};
-    if (shape.kind == all_reduce) return schedule::ring_all_reduce(ring);
-    return shape.kind == reduce_scatter ? schedule::ring_reduce_scatter(ring) : schedule::ring_all_gather(ring);
+    return make_plan(shape.collective, shape.algorithm, {rank, shape.ranks, elements, segment, 4});
   });
 }
 
 double simulated(const CollectiveShape& shape, const Network& network) {
   const auto plans = plans_of(shape);
-  Collective collective{{}, shape.element, std::vector<Seconds>(plans.size())};
+  LaunchedCollective collective{{}, shape.element, std::vector<Seconds>(plans.size())};
   for (const Plan& plan : plans) collective.plans.push_back(&plan);
   const auto ends = simulate(std::span(&collective, 1), network);
   return std::ranges::max(ends[0]).count();
 }
 
-CollectiveShape floats(CollectiveKind kind, Algorithm algorithm, Elements elements, int ranks) {
+CollectiveShape floats(Kind kind, Algorithm algorithm, Elements elements, int ranks) {
   return {kind, algorithm, kFloat * elements, ranks, kFloat};
 }
 
@@ -59,7 +60,7 @@ double predicted(const CollectiveShape& shape, const Link& link) { return predic
 
 TEST(ClosedForm, OfRingsIsWhatTheSimulationSays) {
   for (const Link& link : {plain_link(), rich_link()}) {
-    for (const CollectiveKind kind : {all_reduce, reduce_scatter, all_gather}) {
+    for (const Kind kind : {all_reduce, reduce_scatter, all_gather}) {
       for (int p = 1; p <= 17; ++p) {
         for (const Elements chunk : {0, 1, 50, 51, 10'000}) {
           const auto shape = floats(kind, ring, chunk * p, p);
@@ -102,39 +103,53 @@ TEST(ClosedForm, OfRecursiveDoublingIsWhatTheSimulationSays) {
   }
 }
 
-TEST(ClosedForm, StepsAndBytesAreThoseOfThePlans) {
-  for (int p = 1; p <= 17; ++p) {
-    for (const Elements elements : {Elements{0}, Elements{1}, Elements{p}, Elements{1001}}) {
-      for (const auto& shape :
-           {floats(all_reduce, ring, elements, p), floats(reduce_scatter, ring, elements, p),
-            floats(all_gather, ring, elements, p), floats(all_reduce, recursive_doubling, elements, p)}) {
-        Bytes total{0}, least{0}, largest{0};
-        for (const Plan& plan : plans_of(shape)) {
-          const Bytes sent = kFloat * schedule::sent_elements(plan);
-          total += sent, largest = std::max(largest, sent);
-          least = plan.rank == 0 ? sent : std::min(least, sent);
+// Of vectors of whole chunks, in one segment or, where that matters, p of them.
+TEST(ClosedForm, OfEveryAlgorithmIsNeverBelowTheSimulation) {
+  for (const Kind kind : schedule::collectives()) {
+    for (const Algorithm algorithm : schedule::algorithms_of(kind)) {
+      for (int p = 1; p <= 17; ++p) {
+        for (const Link& link : {plain_link(), gapped_link()}) {
+          auto shape = floats(kind, algorithm, 240 * p, p);
+          if (algorithm == pipelined_tree || algorithm == pipelined_chain) shape.segment = kFloat * 240;
+          EXPECT_LE(simulated(shape, link), predicted(shape, link) * (1 + 1e-9))
+              << to_text(kind) << ' ' << to_text(algorithm) << ' ' << p;
         }
-        const WireBytes wire = wire_bytes(shape);
-        EXPECT_EQ(wire.total, total) << p << ' ' << elements;
-        EXPECT_EQ(wire.least, least) << p << ' ' << elements;
-        EXPECT_EQ(wire.largest, largest) << p << ' ' << elements;
       }
     }
   }
 }
 
-// The same for algorithms whose plans are not here: what they send in all follows from what they do.
-TEST(ClosedForm, BytesOverAllRanksAreTheFormulas) {
-  for (int p = 2; p <= 40; ++p) {
-    const Bytes bytes = kFloat * 1003;
-    for (const CollectiveKind kind : kKinds) {
-      for (const Algorithm algorithm : algorithms_of(kind, p)) {
-        if (algorithm == recursive_doubling && kind == all_reduce) continue;
-        const WireBytes wire = wire_bytes({kind, algorithm, bytes, p, kFloat});
-        EXPECT_EQ(wire.total, bytes * ((kind == all_reduce ? 2 : 1) * (p - 1))) << to_text(algorithm) << p;
-        EXPECT_LE(wire.least, wire.largest);
-        EXPECT_GE(wire.largest.as_double(), least_wire_bytes(kind, bytes, p) - 8);
-        EXPECT_LE(wire.least.as_double(), wire.mean());
+TEST(ClosedForm, IsExactForPowersOfTwoButForTheTreeInSegments) {
+  for (const Kind kind : schedule::collectives()) {
+    for (const Algorithm algorithm : schedule::algorithms_of(kind)) {
+      for (const int p : {2, 4, 8, 16}) {
+        auto shape = floats(kind, algorithm, 240 * p, p);
+        if (algorithm == pipelined_tree) continue;
+        if (algorithm == pipelined_chain) shape.segment = kFloat * 240;
+        EXPECT_NEAR(simulated(shape, plain_link()), predicted(shape, plain_link()), 1e-12)
+            << to_text(kind) << ' ' << to_text(algorithm) << ' ' << p;
+      }
+    }
+  }
+}
+
+TEST(ClosedForm, BytesAreThoseOfThePlans) {
+  for (int p = 1; p <= 17; ++p) {
+    for (const Elements elements : {Elements{0}, Elements{1}, Elements{p}, Elements{1001}}) {
+      for (const Kind kind : schedule::collectives()) {
+        for (const Algorithm algorithm : schedule::algorithms_of(kind)) {
+          const auto shape = floats(kind, algorithm, elements, p);
+          Bytes total{0}, least{0}, largest{0};
+          for (const Plan& plan : plans_of(shape)) {
+            const Bytes sent = kFloat * schedule::sent_elements(plan);
+            total += sent, largest = std::max(largest, sent);
+            least = plan.rank == 0 ? sent : std::min(least, sent);
+          }
+          const WireBytes wire = wire_bytes(shape);
+          EXPECT_EQ(wire.total, total) << to_text(kind) << ' ' << to_text(algorithm) << p << ' ' << elements;
+          EXPECT_EQ(wire.least, least) << to_text(kind) << ' ' << to_text(algorithm) << p << ' ' << elements;
+          EXPECT_EQ(wire.largest, largest) << to_text(kind) << ' ' << to_text(algorithm) << p << ' ' << elements;
+        }
       }
     }
   }
@@ -143,30 +158,31 @@ TEST(ClosedForm, BytesOverAllRanksAreTheFormulas) {
 TEST(ClosedForm, TheRootOfATreeSendsMostAndALeafOnce) {
   const Bytes bytes(1000);
   for (const auto& [p, levels] : {std::pair(2, 1), {3, 2}, {8, 3}, {9, 4}, {64, 6}}) {
-    const WireBytes wire = wire_bytes({all_reduce, tree, bytes, p});
+    const WireBytes wire = wire_bytes({all_reduce, binomial_tree, bytes, p});
     EXPECT_EQ(wire.least, bytes) << p;
-    EXPECT_EQ(wire.largest, bytes * levels) << p;
-    const WireBytes charged = charged_tree_bytes({all_reduce, tree, bytes, p});
+    EXPECT_LE(wire.largest, bytes * levels) << p;
+    EXPECT_EQ(wire.largest == bytes * levels, p != 9) << p;  // one child less, since the lower half of 9 is 4
+    const WireBytes charged = charged_tree_bytes({all_reduce, binomial_tree, bytes, p});
     EXPECT_EQ(charged.least, bytes * 2);
     EXPECT_EQ(charged.largest, bytes * 2);
-    EXPECT_EQ(predicted_time({all_reduce, tree, bytes, p}, plain_link()).steps, 2 * levels);
+    EXPECT_EQ(predicted_time({all_reduce, binomial_tree, bytes, p}, plain_link()).steps, 2 * levels);
   }
 }
 
 // alpha 20 us, 1.25 GB/s.
 TEST(ClosedForm, GivesTheWorkedExamples) {
   const Link link = plain_link();
-  const auto time = [&](CollectiveKind kind, Algorithm algorithm, int p) {
+  const auto time = [&](Kind kind, Algorithm algorithm, int p) {
     return predicted({kind, algorithm, Bytes(100'000'000), p}, link);
   };
   EXPECT_NEAR(time(all_reduce, ring, 4), 0.120120, 5e-7);
-  EXPECT_NEAR(time(all_reduce, tree, 4), 0.320080, 5e-7);
+  EXPECT_NEAR(time(all_reduce, binomial_tree, 4), 0.320080, 5e-7);
   EXPECT_NEAR(time(all_reduce, recursive_doubling, 4), 2 * (20e-6 + 0.08), 1e-12);
-  EXPECT_NEAR(time(all_reduce, recursive_halving, 4), 4 * 20e-6 + 1.5 * 0.08, 1e-12);
-  EXPECT_NEAR(time(all_reduce, recursive_halving, 6), 6 * 20e-6 + 3.5 * 0.08, 1e-12);
+  EXPECT_NEAR(time(all_reduce, recursive_halving_doubling, 4), 4 * 20e-6 + 1.5 * 0.08, 1e-12);
+  EXPECT_NEAR(time(all_reduce, recursive_halving_doubling, 6), 6 * 20e-6 + 3.5 * 0.08, 1e-12);
   EXPECT_NEAR(time(all_reduce, direct, 4), 2 * 20e-6 + 1.5 * 0.08, 1e-12);
-  EXPECT_NEAR(time(broadcast, ring, 4), 3 * 20e-6 + 1.5 * 0.08, 1e-12);
-  EXPECT_NEAR(time(reduce, tree, 5), 3 * (20e-6 + 0.08), 1e-12);
+  EXPECT_NEAR(time(broadcast, pipelined_chain, 4), 3 * 20e-6 + 1.5 * 0.08, 1e-12);
+  EXPECT_NEAR(time(reduce, binomial_tree, 5), 3 * (20e-6 + 0.08), 1e-12);
   EXPECT_NEAR(time(reduce_scatter, recursive_halving, 8), 3 * 20e-6 + 7.0 / 8 * 0.08, 1e-12);
 }
 
@@ -180,8 +196,8 @@ TEST(ClosedForm, SplitsLatencyBandwidthAndAdding) {
 }
 
 TEST(ClosedForm, OneRankSendsNothing) {
-  for (const CollectiveKind kind : kKinds) {
-    for (const Algorithm algorithm : algorithms_of(kind, 1)) {
+  for (const Kind kind : schedule::collectives()) {
+    for (const Algorithm algorithm : schedule::algorithms_of(kind)) {
       const CollectiveShape shape{kind, algorithm, Bytes(1000), 1};
       EXPECT_EQ(predicted_time(shape, rich_link()).total(), Seconds(0)) << to_text(algorithm);
       EXPECT_EQ(predicted_time(shape, rich_link()).steps, 0);
@@ -193,16 +209,16 @@ TEST(ClosedForm, OneRankSendsNothing) {
 
 TEST(ClosedForm, RefusesAnAlgorithmThatTheCollectiveLacks) {
   EXPECT_THROW(predicted_time({broadcast, direct, Bytes(8), 2}, plain_link()), ContractError);
-  EXPECT_THROW(wire_bytes({all_gather, recursive_doubling, Bytes(8), 3}), ContractError);
+  EXPECT_THROW(wire_bytes({all_reduce, bruck, Bytes(8), 3}), ContractError);
   EXPECT_THROW(wire_bytes({all_reduce, ring, Bytes(7), 2, Bytes(2)}), ContractError);
 }
 
 TEST(ClosedForm, EveryOneHasItsText) {
   for (const int p : {1, 6, 8}) {
-    for (const CollectiveKind kind : kKinds) {
-      for (const Algorithm algorithm : algorithms_of(kind, p)) {
+    for (const Kind kind : schedule::collectives()) {
+      for (const Algorithm algorithm : schedule::algorithms_of(kind)) {
         const auto& text = closed_form_text(kind, algorithm, p);
-        EXPECT_EQ(text.kind, kind);
+        EXPECT_EQ(text.collective, kind);
         EXPECT_EQ(text.algorithm, algorithm);
         EXPECT_FALSE(text.largest.empty());
       }
@@ -267,7 +283,7 @@ TEST(Crossovers, RingAndRecursiveDoublingAreEqualAt220000BytesOf8Ranks) {
 
 TEST(Crossovers, HoldForWhatTheyName) {
   const std::vector<Link> links{plain_link(), rich_link()};
-  for (const CollectiveKind kind : kKinds) {
+  for (const Kind kind : schedule::collectives()) {
     for (const int p : {2, 3, 6, 8, 1000}) {
       for (const Crossover& c : crossovers(kind, p, links)) {
         const auto time = [&](Algorithm algorithm, std::int64_t bytes) {
