@@ -61,8 +61,4 @@ StepProfile estimated_profile(const std::vector<Elements>& tensors, Bytes elemen
   return profile;
 }
 
-Link assumed_link() {
-  return {Seconds(20e-6), Seconds(0), SecondsPerByte(1 / 1.25e9), kAssumedAdding, "assumed: 10 Gb/s Ethernet"};
-}
-
 }  // namespace annulet::cost

@@ -45,20 +45,27 @@ Way direct_half(double bytes, int ranks) {
   return {{{1, others, chunk}}, others * chunk};
 }
 
-// The larger half of a group's chunks, of the half's, ...; in odd groups the first rank gets, and mirrored sends, twice.
-Way halving(double bytes, int ranks, bool mirrored) {
+// The larger half of a group's chunks, of the half's, ...; in odd groups the first rank gets two halves.
+Way halving(double bytes, int ranks) {
   Way way;
   for (int group = ranks; group > 1; group = (group + 1) / 2) {
-    const double half = bytes * (group / 2) / ranks, larger = bytes * ((group + 1) / 2) / ranks;
-    way.hops.push_back({1, 1, larger});
-    if (mirrored && group % 2 != 0) way.hops.push_back({0, 1, half});
-    way.added += group % 2 == 0 ? half : 2 * half;
+    const int half = group / 2;
+    way.hops.push_back({1, 1, bytes * (group - half) / ranks});
+    way.added += bytes * (group % 2 == 0 ? half : 2 * half) / ranks;
   }
   return way;
 }
 
+// The mirror image; the first rank of an odd group sends twice, at most the vector once more over all levels.
+Way doubling(double bytes, int ranks) {
+  Way way = without_adding(halving(bytes, ranks));
+  const double levels = log2_ceil(ranks);
+  if (!is_power(ranks)) way.hops.push_back({0, levels, bytes / levels});
+  return way;
+}
+
 // In round i 2^i chunks or what is missing, as two messages where they wrap.
-Way bruck(double bytes, int ranks) {
+Way bruck_way(double bytes, int ranks) {
   Way way;
   for (int have = 1; have < ranks; have *= 2) {
     const int chunks = std::min(have, ranks - have), messages = chunks > 1 ? 2 : 1;
@@ -76,7 +83,7 @@ Way chain(double bytes, int ranks, double segments) {
 }
 
 // A reduce, and a broadcast in which a rank sends every segment to both its children.
-Way pipelined_tree(double bytes, int ranks, double segments) {
+Way tree_in_segments(double bytes, int ranks, double segments) {
   const double deep = log2_floor(ranks), children = std::min(2, ranks - 1), segment = bytes / segments;
   const double messages = deep + segments - 1;
   return {{{deep, messages, segment}, {deep, children * messages, segment}}, children * messages * segment};
@@ -100,20 +107,20 @@ Way adding_way(const CollectiveShape& shape) {
     case Algorithm::ring:
       return ring_half(bytes, p);
     case Algorithm::recursive_doubling:
-      if (shape.collective == Collective::all_gather) return halving(bytes, p, true);
+      if (shape.collective == Collective::all_gather) return doubling(bytes, p);
       return with_folding(whole_vectors(bytes, log2_floor(p)), bytes, p);
     case Algorithm::recursive_halving:
-      return halving(bytes, p, false);
+      return halving(bytes, p);
     case Algorithm::recursive_halving_doubling:
-      return with_folding(then(halving(bytes, q, false), without_adding(halving(bytes, q, true))), bytes, p);
+      return with_folding(then(halving(bytes, q), doubling(bytes, q)), bytes, p);
     case Algorithm::binomial_tree:
       return whole_vectors(bytes, log2_ceil(p));
     case Algorithm::pipelined_tree:
-      return pipelined_tree(bytes, p, segments_of(shape));
+      return tree_in_segments(bytes, p, segments_of(shape));
     case Algorithm::pipelined_chain:
       return chain(bytes, p, segments_of(shape));
     case Algorithm::bruck:
-      return bruck(bytes, p);
+      return bruck_way(bytes, p);
     case Algorithm::direct:
       return direct_half(bytes, p);
   }
@@ -187,8 +194,7 @@ WireBytes wire_bytes(const CollectiveShape& shape) {
   const Elements elements = shape.bytes.value() / shape.element.value();
   WireBytes wire{payload_of(shape), {}, {}, {}, shape.ranks};
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    const Bytes sent =
-        shape.element * planned_sends(shape.collective, shape.algorithm, {rank, shape.ranks, elements});
+    const Bytes sent = shape.element * planned_sends(shape.collective, shape.algorithm, {rank, shape.ranks, elements});
     wire.total += sent;
     wire.least = rank == 0 ? sent : std::min(wire.least, sent);
     wire.largest = std::max(wire.largest, sent);

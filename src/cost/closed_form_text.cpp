@@ -32,8 +32,9 @@ constexpr ClosedFormText kTexts[] = {
      kLongest, kEven, kShortest},
     {reduce_scatter, direct, "1", "alpha + (p-1) g", "(p-1)/p M beta", "(p-1)/p M gamma", kLongest, kEven, kShortest},
     {all_gather, ring, "p-1", "(p-1) (alpha + g)", "(p-1)/p M beta", "0", kLongest, kEven, kShortest},
-    {all_gather, recursive_doubling, "ceil(log2 p)", "ceil(log2 p) (alpha + g), g more in odd groups", kGroups, "0",
-     kBlocks, kEven, kBlocks},
+    {all_gather, recursive_doubling, "ceil(log2 p)", "ceil(log2 p) (alpha + g); g more in odd groups",
+     "c/p M beta, c = ceil(p/2) + ceil(p/4) + ... + 1; at most M beta more in odd groups", "0", kBlocks, kEven,
+     kBlocks},
     {all_gather, bruck, "ceil(log2 p)", "ceil(log2 p) (alpha + 2 g), at most", "(p-1)/p M beta", "0", kBlocks, kEven,
      kBlocks},
     {all_gather, direct, "1", "alpha + (p-1) g", "(p-1)/p M beta", "0", "(p-1) |c|, c the shortest chunk", kEven,
@@ -59,9 +60,10 @@ constexpr ClosedFormText kFolded[] = {
 
 }  // namespace
 
-const ClosedFormText& closed_form_text(schedule::Collective collective, schedule::Algorithm algorithm,
-                                       int ranks) {
-  const auto fits = [&](const ClosedFormText& text) { return text.collective == collective && text.algorithm == algorithm; };
+const ClosedFormText& closed_form_text(schedule::Collective collective, schedule::Algorithm algorithm, int ranks) {
+  const auto fits = [&](const ClosedFormText& text) {
+    return text.collective == collective && text.algorithm == algorithm;
+  };
   if (!std::has_single_bit(static_cast<unsigned>(ranks))) {
     for (const ClosedFormText& text : kFolded) {
       if (fits(text)) return text;
@@ -79,6 +81,8 @@ std::string_view least_wire_text(schedule::Collective collective) {
   return collective == reduce_scatter || collective == all_gather ? "(p-1)/p M" : "M";
 }
 
-std::string_view payload_text(schedule::Collective collective) { return collective == all_gather ? "|c|, the longest chunk" : "M"; }
+std::string_view payload_text(schedule::Collective collective) {
+  return collective == all_gather ? "|c|, the longest chunk" : "M";
+}
 
 }  // namespace annulet::cost

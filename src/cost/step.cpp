@@ -25,7 +25,7 @@ std::vector<schedule::Plan> plans_of(const StepInput& input, const schedule::Buc
 
 // `slowdown` as in StepInput.
 LaunchedCollective collective(const std::vector<schedule::Plan>& plans, Bytes element, Seconds launched,
-                      const std::vector<double>& slowdown = {}) {
+                              const std::vector<double>& slowdown = {}) {
   LaunchedCollective result{{}, element, std::vector<Seconds>(plans.size(), launched)};
   for (std::size_t r = 0; r < slowdown.size(); ++r) result.launched[r] *= slowdown[r];
   for (const schedule::Plan& plan : plans) result.plans.push_back(&plan);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "annulet/comm/emulated.hpp"
+#include "annulet/cost/choice.hpp"
 #include "annulet/parallel/control.hpp"
 
 namespace annulet::train {

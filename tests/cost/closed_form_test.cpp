@@ -32,9 +32,7 @@ Link rich_link() {
 
 Link plain_link() { return {Seconds(20e-6), Seconds(0), SecondsPerByte(1 / 1.25e9), SecondsPerByte(0), "test"}; }
 
-Link gapped_link() {
-  return {Seconds(1e-3), Seconds(3e-4), SecondsPerByte(1e-6), SecondsPerByte(2e-7), "test"};
-}
+Link gapped_link() { return {Seconds(1e-3), Seconds(3e-4), SecondsPerByte(1e-6), SecondsPerByte(2e-7), "test"}; }
 
 std::vector<Plan> plans_of(const CollectiveShape& shape) {
   const Elements elements = shape.bytes.value() / shape.element.value();

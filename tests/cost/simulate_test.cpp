@@ -31,7 +31,8 @@ World ring(int world, Elements elements, Elements segment) {
 }
 
 double doubling_time(int p) {
-  return predicted_time({schedule::Collective::all_reduce, schedule::Algorithm::recursive_doubling, Bytes(40), p}, kLink)
+  return predicted_time({schedule::Collective::all_reduce, schedule::Algorithm::recursive_doubling, Bytes(40), p},
+                        kLink)
       .total()
       .count();
 }

@@ -30,8 +30,7 @@ BucketCapChoice cheapest_bucket_cap(StepInput input);
 // few times.
 StepProfile estimated_profile(const std::vector<Elements>& tensors, Bytes element, Flops flops, FlopRate rate);
 
-// Where no machine file says otherwise: ten-gigabit Ethernet, and what products reach on a core of some years ago.
-Link assumed_link();
+// Where no machine file says otherwise: what products reach on a core of some years ago.
 constexpr FlopRate kAssumedCompute{50e9};
 
 }  // namespace annulet::cost

@@ -1,6 +1,6 @@
 #pragma once
-// Closed forms in the alpha-beta model of every algorithm of schedule/algorithms.hpp: for p ranks and a vector of M bytes
-// its seconds (apart: latency, bandwidth, adding) and what each rank puts on the wire. L = ceil(log2 p), q =
+// Closed forms in the alpha-beta model of every algorithm of schedule/algorithms.hpp: for p ranks and a vector of M
+// bytes its seconds (apart: latency, bandwidth, adding) and what each rank puts on the wire. L = ceil(log2 p), q =
 // 2^floor(log2 p), d = floor(log2 p). Each is explained in the header of its algorithm; in one segment a chunk:
 //   ring                        2 (p-1) alpha + 2 (p-1)/p M beta; half of it a reduce-scatter or an all-gather
 //   recursive_doubling          log2 q (alpha + M beta); all-gather L alpha + c/p M beta, as recursive_halving
