@@ -91,7 +91,8 @@ class Adviser {
     const Elements most = std::max<Elements>(1, bucket.value() / element);
     const Elements full = parameters_ / most, rest = parameters_ % most;
     const auto time = [&](Elements n) {
-      return cost::predicted_time({collective, algorithm, Bytes(n * element), q_.step.ranks, Bytes(element)}, links_).total();
+      return cost::predicted_time({collective, algorithm, Bytes(n * element), q_.step.ranks, Bytes(element)}, links_)
+          .total();
     };
     const Seconds last = time(rest > 0 ? rest : most);
     return {static_cast<double>(full) * time(most) + (rest > 0 ? last : Seconds(0)), last};
@@ -221,8 +222,8 @@ Answer plan_advise(const AdviceQuestion& q) {
   for (std::size_t i = 0; i < std::min(q.most, advice.feasible.size()); ++i) {
     const Candidate& c = advice.feasible[i];
     answer.explanations.push_back(
-        {fmt::format("stage {}, bucket {}, {}, micro-batch {}", c.stage, binary(c.bucket), schedule::to_text(c.algorithm),
-                     c.micro_batch),
+        {fmt::format("stage {}, bucket {}, {}, micro-batch {}", c.stage, binary(c.bucket),
+                     schedule::to_text(c.algorithm), c.micro_batch),
          "compute + exposed, as annulet/plan/advise.hpp has it",
          fmt::format("exposed {}, {}", to_text(c.exposed), cost::to_text(network_of(q.step.machine, q.step.ranks))),
          to_text(c.step)});

@@ -100,11 +100,10 @@ Table rows_table(const std::vector<Row>& rows, std::string title) {
                {"/ least possible", "wire_over_least"}},
               {}};
   for (const Row& row : rows) {
-    table.rows.push_back({cell(name_of(row.shape.collective)), cell(row.name),
-                          cell(std::int64_t{row.time.steps}), cell(row.time.total()), cell(row.time.latency),
-                          cell(row.time.bandwidth), cell(row.time.reduction), cell(row.wire.payload),
-                          cell(row.wire.least), mean_cell(row.wire), cell(row.wire.largest),
-                          number(row.over_least(), 3)});
+    table.rows.push_back({cell(name_of(row.shape.collective)), cell(row.name), cell(std::int64_t{row.time.steps}),
+                          cell(row.time.total()), cell(row.time.latency), cell(row.time.bandwidth),
+                          cell(row.time.reduction), cell(row.wire.payload), cell(row.wire.least), mean_cell(row.wire),
+                          cell(row.wire.largest), number(row.over_least(), 3)});
   }
   return table;
 }
@@ -156,8 +155,8 @@ void add_crossovers(Collective collective, int ranks, std::span<const cost::Link
                     std::vector<Explanation>& to) {
   for (const cost::Crossover& at : cost::crossovers(collective, ranks, links)) {
     const std::string below = name_of(at.below), above = name_of(at.above);
-    table.rows.push_back({cell(name_of(collective)), cell(below), cell(above), cell(at.size.value()),
-                          cell(at.size), cell(at.time)});
+    table.rows.push_back(
+        {cell(name_of(collective)), cell(below), cell(above), cell(at.size.value()), cell(at.size), cell(at.time)});
     std::string inputs = fmt::format("p = {}", ranks);
     for (const cost::Link& link : links) inputs += ", " + link_inputs(link);
     to.push_back({fmt::format("{}, size from which {} is faster than {}", name_of(collective), above, below),

@@ -64,8 +64,7 @@ struct Way {
     if (!sparse) {
       return cost::predicted_time({Collective::all_reduce, Algorithm::ring, payload, ranks}, links).total();
     }
-    const auto gather =
-        cost::predicted_time({Collective::all_gather, Algorithm::ring, payload * ranks, ranks}, links);
+    const auto gather = cost::predicted_time({Collective::all_gather, Algorithm::ring, payload * ranks, ranks}, links);
     return gather.total() + links[gather.link].gamma * (payload * (ranks - 1));
   }
 };

@@ -65,7 +65,11 @@ class Deck {
     using enum Collective;
     static constexpr std::array<Published, 4> kPublished{{
         {all_reduce, Algorithm::ring, "ring all-reduce", {"52.5 ms", "23.58 GB"}, {"531.9 ms", "26.53 GB"}},
-        {all_reduce, Algorithm::binomial_tree, "tree all-reduce, closed form", {"179.7 ms", "26.95 GB"}, {"3.23 s", "26.95 GB"}},
+        {all_reduce,
+         Algorithm::binomial_tree,
+         "tree all-reduce, closed form",
+         {"179.7 ms", "26.95 GB"},
+         {"3.23 s", "26.95 GB"}},
         {reduce_scatter, Algorithm::ring, "reduce-scatter", {"26.2 ms", "11.79 GB"}, {"265.9 ms", "13.27 GB"}},
         {all_gather, Algorithm::ring, "all-gather", {"26.2 ms", "11.79 GB"}, {"265.9 ms", "13.27 GB"}},
     }};
