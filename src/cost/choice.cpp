@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "annulet/cost/closed_form.hpp"
 #include "annulet/cost/simulate.hpp"
@@ -90,6 +91,25 @@ PricedExecution cheapest_execution(const Task& task, const Network& network,
   if (!range->segment) return best_segment(task, range->algorithm, network);
   const Execution execution{range->algorithm, *range->segment, slots_for(*range->segment, network.ring_link())};
   return {execution, task_time(task, execution, network)};
+}
+
+std::vector<schedule::ExecutionRange> bucket_executions(std::span<const Elements> tensors, Bytes element, int world,
+                                                        const schedule::SyncOptions& sync, const Network& network,
+                                                        const std::vector<schedule::ExecutionRange>& preferred) {
+  std::set<Elements> sizes;
+  for (const auto& bucket : schedule::gradient_buckets(tensors, element, sync)) sizes.insert(bucket.elements.count);
+  std::vector<schedule::ExecutionRange> ranges;
+  for (const Elements size : sizes) {
+    const Task task{schedule::Collective::all_reduce, size, element, world};
+    const auto [algorithm, segment, slots] = cheapest_execution(task, network, preferred).execution;
+    const bool cuts = schedule::has_segments(algorithm);
+    schedule::ExecutionRange range{algorithm, cuts ? std::optional(segment) : std::nullopt, task.bytes(), task.bytes()};
+    const bool as_before =
+        !ranges.empty() && ranges.back().algorithm == algorithm && ranges.back().segment == range.segment;
+    if (as_before) range.first = ranges.back().first, ranges.pop_back();
+    ranges.push_back(range);
+  }
+  return ranges;
 }
 
 Link assumed_link() {

@@ -3,12 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace annulet::schedule {
 namespace {
-
-constexpr Bytes kMost{std::numeric_limits<std::int64_t>::max()};
 
 [[noreturn]] void refuse(std::string_view entry, std::string why) {
   throw InputError({fmt::format("'{}' names no algorithm for a range of sizes", entry), std::move(why),
@@ -27,12 +24,12 @@ Halves halves(std::string_view text, char at) {
   return {text.substr(0, found), text.substr(found + 1)};
 }
 
-Bytes last_of(std::string_view text) { return text == "max" ? kMost : parse_bytes(text); }
+Bytes last_of(std::string_view text) { return text == "max" ? kNoLimit : parse_bytes(text); }
 
 ExecutionRange parse_range(Collective collective, std::string_view entry) {
   const auto [how, sizes] = halves(entry, ':');
   const auto [name, segment] = halves(how, '@');
-  ExecutionRange range{parse_algorithm(name), std::nullopt, Bytes(0), kMost};
+  ExecutionRange range{parse_algorithm(name), std::nullopt, Bytes(0), kNoLimit};
   if (!has_algorithm(collective, range.algorithm)) {
     refuse(entry, fmt::format("{} has no algorithm {}", to_text(collective), name));
   }
@@ -49,7 +46,7 @@ ExecutionRange parse_range(Collective collective, std::string_view entry) {
   return range;
 }
 
-std::string exact(Bytes bytes) { return bytes == kMost ? "max" : fmt::format("{}B", bytes.value()); }
+std::string exact(Bytes bytes) { return bytes == kNoLimit ? "max" : fmt::format("{}B", bytes.value()); }
 
 }  // namespace
 

@@ -72,6 +72,22 @@ TEST(TaskTime, IsTheClosedFormWhereSimulatingIsTooMuch) {
   EXPECT_NEAR(task_time(t, ring, kLink, 1).count(), ring_all_reduce_time(t.bytes(), 8, kLink).count(), 1e-12);
 }
 
+TEST(BucketExecutions, AreTheCheapestOfEverySize) {
+  const std::vector<Elements> tensors{8, 8, 8, 1 << 20, 3000, 3000};
+  const schedule::SyncOptions sync{Bytes(64), Bytes(64), Bytes(1 << 20), 2};
+  const auto preferred = schedule::parse_execution_ranges(Collective::all_reduce, "binomial_tree:12000-12000");
+  const auto ranges = bucket_executions(tensors, Bytes(4), 4, sync, kLink, preferred);
+  for (const Elements size : {8, 16, 3000, 1 << 20}) {
+    const auto* range = schedule::range_of(ranges, Bytes(4 * size));
+    if (size == 8 && range == nullptr) continue;  // buckets hold two of them
+    ASSERT_NE(range, nullptr) << size;
+    EXPECT_EQ(range->algorithm,
+              cheapest_execution(task(Collective::all_reduce, 4 * size, 4), kLink, preferred).execution.algorithm);
+  }
+  EXPECT_EQ(schedule::range_of(ranges, Bytes(12'000))->algorithm, Algorithm::binomial_tree);
+  EXPECT_TRUE(bucket_executions({}, Bytes(4), 4, sync, kLink).empty());
+}
+
 TEST(AssumedNetwork, IsFasterInsideANode) {
   const Network network = assumed_network({0, 0, 1});
   EXPECT_EQ(network.nodes(), 2);

@@ -22,8 +22,10 @@ struct BucketCapChoice {
 };
 
 // The caps in `input.sync` are replaced: the first bucket's becomes the smaller of itself and the cap. Among caps
-// within 1 % of the cheapest step the largest one: fewer messages, whose own cost no model knows well.
-BucketCapChoice cheapest_bucket_cap(StepInput input);
+// within 1 % of the cheapest step the largest one: fewer messages, whose own cost no model knows well. With `preferred`
+// every cap's buckets are run by their cheapest algorithms, but for the sizes that it holds.
+BucketCapChoice cheapest_bucket_cap(StepInput input,
+                                    const std::optional<std::vector<schedule::ExecutionRange>>& preferred = {});
 
 // A step of `flops` operations (forward and backward of one rank) at `rate` on one core, without a profile: backward is
 // two thirds, and each tensor's share of it is that of its elements; an optimiser that moves each gradient and weight a

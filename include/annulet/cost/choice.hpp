@@ -2,10 +2,11 @@
 // Which algorithm, in segments of which length, a collective should be run by: the one that is predicted to end first.
 // The same answer for the same input: it depends on a network from a file or from the constants below, never on a
 // measurement at start-up, so that the same run sums in the same order tomorrow.
+#include <span>
 #include <vector>
 
 #include "annulet/cost/network.hpp"
-#include "annulet/schedule/execution.hpp"
+#include "annulet/schedule/gradient_plan.hpp"
 
 namespace annulet::cost {
 
@@ -38,6 +39,12 @@ std::vector<PricedExecution> priced_executions(const Task& task, const Network& 
 // The first of them, but what `ranges` says where they hold the size.
 PricedExecution cheapest_execution(const Task& task, const Network& network,
                                    const std::vector<schedule::ExecutionRange>& ranges = {});
+
+// The cheapest all-reduce of every bucket that a layout has, as ranges of their sizes; but what `preferred` says where
+// it holds a size.
+std::vector<schedule::ExecutionRange> bucket_executions(std::span<const Elements> tensors, Bytes element, int world,
+                                                        const schedule::SyncOptions& sync, const Network& network,
+                                                        const std::vector<schedule::ExecutionRange>& preferred = {});
 
 // Where no machine file says otherwise: between nodes ten-gigabit Ethernet, and shared memory inside one.
 Link assumed_link();

@@ -2,6 +2,7 @@
 // How a collective is run: by which algorithm and in which segments. And what people say who know better than the
 // prediction, in the style of oneCCL: "recursive_doubling:0-8KiB;ring@256KiB:1MiB-max" names the algorithm, and if need
 // be the segment, of vectors of so many bytes.
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,11 +29,15 @@ bool has_segments(Algorithm algorithm);
 // `element`: bytes of one under way.
 PlanShape plan_shape(const Execution& execution, int rank, int world, Elements elements, Bytes element);
 
+constexpr Bytes kNoLimit{std::numeric_limits<std::int64_t>::max()};  // "max"
+
 // Vectors of `first` to `last` bytes, both included.
 struct ExecutionRange {
   Algorithm algorithm = Algorithm::ring;
   std::optional<Bytes> segment{};
   Bytes first{0}, last{0};
+
+  friend bool operator==(const ExecutionRange&, const ExecutionRange&) = default;
 };
 
 // Ranges ascend. Sizes that no range has are free to choose. Throws InputError for what it cannot read, for an
