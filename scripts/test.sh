@@ -22,6 +22,7 @@ check_consumer() {
   quietly cmake -S tests/consumer -B "$work/consumer" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_BUILD_TYPE=Release
   quietly cmake --build "$work/consumer"
   "$work/consumer/consumer"
+  (cd / && quietly "$work/prefix/bin/annulet" plan deck)  # with the configs that were installed
 
   say "a project that has this one as a subfolder"
   quietly cmake -S tests/consumer -B "$work/nested" -DANNULET_SOURCE="$root"

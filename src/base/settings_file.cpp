@@ -99,9 +99,9 @@ void SettingsFile::read(std::string_view line, std::string& section, int number)
   }
   const std::size_t equals = line.find('=');
   if (equals == std::string_view::npos) refuse(fmt::format("line {}: '{}' has no '='", number, line));
-  const std::string key = section + '.' + std::string(trimmed(line.substr(0, equals)));
-  if (!entries_.try_emplace(key, value_of(trimmed(line.substr(equals + 1)), number), number).second) {
-    refuse(fmt::format("line {}: '{}' is given twice", number, without_dot(key)));
+  const std::string key(trimmed(line.substr(0, equals))), full = section + '.' + key;
+  if (!entries_.try_emplace(full, value_of(trimmed(line.substr(equals + 1)), number), number, key).second) {
+    refuse(fmt::format("line {}: '{}' is given twice", number, without_dot(full)));
   }
 }
 

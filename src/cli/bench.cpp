@@ -65,7 +65,7 @@ void add_options(CLI::App& app, BenchArguments& arguments) {
   add_unit_option(app, "--deadline", arguments.config.deadline, parse_seconds, "300s",
                   "longest time to wait for a rank that does not move");
   app.add_option("--expect-ranks", arguments.expected_ranks, "refuse to run on another number of ranks")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
 }
 
 template <class Value, std::size_t n>
@@ -270,8 +270,8 @@ class Bench {
 
   void announce() const {
     const std::vector<int>& node = options_.network.node;
-    fmt::print("{} rank{}, {}; segments of {}, {} slots\n", world_.size(), world_.size() == 1 ? "" : "s",
-               environment_.library(), to_text(options_.segment), options_.slots);
+    fmt::print("{}, {}; segments of {}, {} slots\n", environment_.placement(), environment_.library(),
+               to_text(options_.segment), options_.slots);
     if (world_.size() > 1) {
       fmt::print("{}{} ({})\n", node.empty() ? "link " : "", cost::to_text(options_.network),
                  options_.network.inside.source);

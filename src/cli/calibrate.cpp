@@ -37,7 +37,7 @@ void add_options(CLI::App& app, CalibrateOptions& options) {
   add_unit_option(app, "--deadline", options.config.deadline, parse_seconds, "300s",
                   "longest time to wait for a rank that does not move");
   app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
 }
 
 // Progress on rank 0: one line that is redrawn on a terminal, nothing elsewhere.
@@ -91,9 +91,8 @@ class Calibrate {
 
   void announce() {
     node_ = world_.nodes();
-    const int nodes = 1 + std::ranges::max(node_);
     if (world_.rank() != 0) return;
-    fmt::print("{} ranks on {} node{}, {}\n", world_.size(), nodes, nodes == 1 ? "" : "s", environment_.library());
+    fmt::print("{}, {}\n", environment_.placement(), environment_.library());
     if (emulated_) {
       fmt::print("emulated link: alpha {}, bandwidth {}, on top of the real one\n", to_text(emulated_->latency),
                  to_text(emulated_->bandwidth));
@@ -104,7 +103,7 @@ class Calibrate {
                  limit.origin);
     };
     say("inside a node", eager_->inside);
-    if (nodes > 1) say("between nodes", eager_->between);
+    if (node_.back() > 0) say("between nodes", eager_->between);
   }
 
   measure::NetworkCalibration measured() {

@@ -100,13 +100,7 @@ template <class Value>
 CLI::Option* add_unit_option(CLI::App& app, const std::string& flag, Value& value, Value (*read)(std::string_view),
                              const std::string& shown, const std::string& meaning) {
   const auto store = [&value, read, flag](const std::string& text) {
-    try {
-      value = read(text);
-    } catch (const InputError& error) {
-      std::string what = flag + ": " + error.what();
-      what.pop_back();  // the message ends in a full stop of its own
-      throw InputError({what});
-    }
+    value = read_option(flag, [&] { return read(text); });
   };
   return app.add_option_function<std::string>(flag, store, meaning)->default_str(shown)->type_name(kTypeName<Value>);
 }
@@ -124,6 +118,15 @@ void add_config_options(CLI::App& app, train::Config& config) {
   app.config_formatter(std::make_shared<SectionedToml>(app));
   app.allow_config_extras(CLI::config_extras_mode::error);
   train::for_each_option(config, Adder(app));
+}
+
+CLI::Validator at_least(std::int64_t least) {
+  const auto objection = [least](const std::string& text) {
+    std::int64_t value = 0;
+    const bool holds = CLI::detail::lexical_cast(text, value) && value >= least;
+    return holds ? std::string() : fmt::format("'{}' is not a count of {} or more", text, least);
+  };
+  return {objection, least > 0 ? fmt::format(">= {}", least) : ""};
 }
 
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments, std::string& help) {

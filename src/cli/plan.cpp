@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 
 #include "plan_topics.hpp"
 
@@ -36,7 +37,9 @@ std::string topics() {
 int answer(const Topic& topic, const Arguments& arguments) {
   const std::unique_ptr<PlanTopic> question = topic.make();
   OutputOptions output;
-  CLI::App app(std::string(topic.meaning) + '.', fmt::format("annulet plan {}", topic.name));
+  std::string meaning(topic.meaning);
+  meaning.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(meaning.front())));
+  CLI::App app(meaning + '.', fmt::format("annulet plan {}", topic.name));
   question->add_options(app);
   output.add(app);
   std::string help;

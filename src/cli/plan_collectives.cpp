@@ -18,10 +18,10 @@ struct VectorOptions {
 
   void add(CLI::App& app) {
     app.add_option("--model", model, "its gradients are the vector: a name of configs/models, or a file");
-    add_unit_option(app, "--bytes", bytes, parse_bytes, "the model's", "of the vector, instead of a model");
+    add_unit_option(app, "--bytes", bytes, parse_bytes, "the model's", "length of the vector, instead of a model");
     app.add_option("--element-bytes", element, "of an element of a model's gradients")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(at_least(1));
   }
 
   Elements elements() const {
@@ -36,14 +36,16 @@ struct VectorOptions {
   void require_one() const {
     if (model.empty() != (bytes == Bytes(0))) return;
     throw InputError({model.empty() ? "there is neither --model nor --bytes" : "--model and --bytes are both given",
-                      "nothing says how long the vector is", "Give one, say --model llama-7b or --bytes 100MB"});
+                      model.empty() ? "nothing says how long the vector is" : "each says how long the vector is",
+                      "Give one, say --model llama-7b or --bytes 100MB"});
   }
 };
 
 class CollectivesTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     vector_.add(app), machine_.add(app);
-    app.add_option("--ranks", ranks_, "how many take part")->capture_default_str()->check(CLI::PositiveNumber);
+    without(app, {"--memory"});
+    app.add_option("--ranks", ranks_, "how many take part")->capture_default_str()->check(at_least(1));
   }
 
   plan::Answer answer() const override {
@@ -63,6 +65,7 @@ class CompressTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     vector_.element = 4;
     vector_.add(app), machine_.add(app);
+    without(app, {"--memory"});
     app.add_option("--ranks", question_.ranks, "numbers of ranks")->delimiter(',')->capture_default_str();
     app.add_option("--density", densities_, "parts of the values that are sent: 1/16 or 0.0625")
         ->delimiter(',')

@@ -20,7 +20,7 @@ struct StateOptions {
                                             {"--gradient-bytes", &gradient, "of a gradient"},
                                             {"--optimizer-bytes", &optimizer, "of optimiser state a parameter (K)"}}) {
       if (app.get_option_no_throw(flag) != nullptr) continue;
-      app.add_option(flag, *value, fmt::format("{}, instead of the precision's", what))->check(CLI::PositiveNumber);
+      app.add_option(flag, *value, fmt::format("{}, instead of the precision's", what))->check(at_least(1));
     }
   }
 
@@ -39,16 +39,17 @@ struct StateOptions {
 class MemoryTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     model_.add(app), machine_.add(app), states_.add(app);
+    without(app, {"--attention", "--alpha", "--bandwidth", "--ranks-per-node"});
     app.get_option("--model")->required(false);
-    app.add_option("--parameters", parameters_, "instead of a model: only their number")->check(CLI::PositiveNumber);
-    app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(CLI::PositiveNumber);
+    app.add_option("--parameters", parameters_, "instead of a model: only their number")->check(at_least(1));
+    app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(at_least(1));
     app.add_option("--micro-batches", micro_batches_, "accumulated in a step")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(at_least(1));
     app.add_option("--sequences", sequences_, "of a micro-batch on a rank, for activations")
         ->capture_default_str()
-        ->check(CLI::Range(Elements{1}, Elements{1} << 30));
-    app.add_flag("--dropout", dropout_, "masks are kept; needs memory");
+        ->check(at_least(1));
+    app.add_flag("--dropout", dropout_, "dropout's masks are kept for backward");
     app.add_flag("--keep-scores", keep_scores_, "attention keeps its scores (no FlashAttention)");
     add_unit_option(app, "--bucket", bucket_, parse_bytes, "25MiB", "cap of a bucket");
   }
@@ -57,16 +58,21 @@ class MemoryTopic final : public PlanTopic {
     plan::MemoryQuestion q;
     q.bytes = states_.bytes(), q.ranks = ranks_, q.micro_batches = micro_batches_, q.bucket = bucket_;
     q.device = machine_.read().device.memory, q.recompute = model_.recompute;
+    require_one();
     if (parameters_ > 0) {
-      q.model = "a model", q.parameters = q.largest_layer = parameters_;
-      return plan::plan_memory(q);
+      q.model = "a model", q.parameters = parameters_;
+    } else {
+      describe(q);
     }
-    if (model_.model.empty()) {
-      throw InputError({"there is neither --model nor --parameters", "nothing says how large the states are",
-                        "Name a model of configs/models, say --model llama-7b"});
-    }
-    describe(q);
     return plan::plan_memory(q);
+  }
+
+  void require_one() const {
+    if (model_.model.empty() != (parameters_ == 0)) return;
+    throw InputError(
+        {model_.model.empty() ? "there is neither --model nor --parameters" : "--model and --parameters are both given",
+         model_.model.empty() ? "nothing says how large the states are" : "each says how large the states are",
+         "Give one, say --model llama-7b or --parameters 7500000000"});
   }
 
   void describe(plan::MemoryQuestion& q) const {
@@ -99,9 +105,12 @@ class MemoryTopic final : public PlanTopic {
 class AdviseTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     step_.add(app), states_.add(app);
-    app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--tokens", step_.tokens, "of a step, over all ranks; 0: one sequence a rank");
-    app.add_option("--top", top_, "candidates to show")->capture_default_str()->check(CLI::PositiveNumber);
+    without(app, {"--recompute", "--first-bucket", "--segment"});
+    bucket_ = app.get_option("--bucket");
+    bucket_->default_str("the best of 1, 4, 25, 100 and 400 MiB");
+    app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(at_least(1));
+    app.add_option("--tokens", step_.tokens, "of a step, over all ranks; 0: one sequence a rank")->check(at_least(0));
+    app.add_option("--top", top_, "candidates to show")->capture_default_str()->check(at_least(1));
   }
 
   plan::Answer answer() const override {
@@ -110,6 +119,7 @@ class AdviseTopic final : public PlanTopic {
     if (step_.model.sequence > 0) q.architecture.context = step_.model.sequence;
     if (q.step.tokens == 0) q.step.tokens = ranks_ * std::max<Elements>(1, q.architecture.context);
     q.memory = q.step.machine.device.memory;
+    if (bucket_->count() > 0) q.buckets = {step_.bucket};
     return plan::plan_advise(q);
   }
 
@@ -117,6 +127,7 @@ class AdviseTopic final : public PlanTopic {
   StateOptions states_;
   int ranks_ = 8;
   std::size_t top_ = 12;
+  CLI::Option* bucket_ = nullptr;
 };
 
 }  // namespace

@@ -16,9 +16,10 @@ namespace {
 template <class Value>
 void add_optional(CLI::App& app, const std::string& flag, std::optional<Value>& value, Value (*read)(std::string_view),
                   const char* type, const std::string& meaning) {
-  app.add_option_function<std::string>(
-         flag, [&value, read](const std::string& text) { value = read(text); }, meaning)
-      ->type_name(type);
+  const auto store = [&value, read, flag](const std::string& text) {
+    value = read_option(flag, [&] { return read(text); });
+  };
+  app.add_option_function<std::string>(flag, store, meaning)->type_name(type);
 }
 
 void add_file(CLI::App& app, const std::string& flag, std::optional<std::string>& file, const std::string& meaning) {
@@ -29,6 +30,10 @@ void add_file(CLI::App& app, const std::string& flag, std::optional<std::string>
 }
 
 }  // namespace
+
+void without(CLI::App& app, std::initializer_list<const char*> flags) {
+  for (const char* flag : flags) app.remove_option(app.get_option(flag));
+}
 
 void OutputOptions::add(CLI::App& app) {
   add_file(app, "--json", json, "the answer as JSON, to FILE or instead of the table");
@@ -55,7 +60,9 @@ int OutputOptions::print(const plan::Answer& answer) const {
 void ModelOptions::add(CLI::App& app) {
   app.add_option("--model", model, "a model of configs/models, a file like those, or a Hugging Face config.json")
       ->required();
-  app.add_option("--sequence", sequence, "tokens of a sequence; 0: the model's context")->capture_default_str();
+  app.add_option("--sequence", sequence, "tokens of a sequence; 0: the model's context")
+      ->capture_default_str()
+      ->check(at_least(0));
   app.add_flag("--recompute", recompute, "activations of a block are computed again in backward");
   app.add_flag("--attention,!--no-attention", attention,
                "count the attention's products (12 L H Q T a token) among the operations; the default");
@@ -73,8 +80,9 @@ void MachineOptions::add(CLI::App& app) {
       ->capture_default_str();
   add_optional(app, "--alpha", alpha, parse_seconds, "TIME", "latency of all links instead of the machine's");
   add_optional(app, "--bandwidth", bandwidth, parse_rate, "RATE", "bandwidth of all links instead of the machine's");
-  add_optional(app, "--memory", memory, parse_bytes, "BYTES", "of a rank's device, instead of the machine's");
-  app.add_option("--ranks-per-node", ranks_per_node, "instead of the machine's")->check(CLI::PositiveNumber);
+  add_optional(app, "--memory", memory, parse_bytes, "BYTES", "memory of a rank's device, instead of the machine's");
+  app.add_option("--ranks-per-node", ranks_per_node, "ranks that share a node, instead of the machine's")
+      ->check(at_least(1));
 }
 
 cost::Machine MachineOptions::read() const {
@@ -94,12 +102,12 @@ cost::Machine MachineOptions::read() const {
 void StepOptions::add(CLI::App& app) {
   model.add(app), machine.add(app);
   app.add_option("--type", type, "which of the device's peaks")->capture_default_str();
-  add_optional(app, "--peak", peak, parse_flop_rate, "FLOP/s", "of a device, instead of the machine's");
-  app.add_option("--efficiency", efficiency, "of the peak that products reach; 0: the machine's")
+  add_optional(app, "--peak", peak, parse_flop_rate, "FLOP/s", "peak of a device, instead of the machine's");
+  app.add_option("--efficiency", efficiency, "part of the peak that products reach; 0: the machine's")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--gradient-bytes", gradient_bytes, "bytes of a gradient on the wire")
       ->capture_default_str()
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   add_unit_option(app, "--bucket", bucket, parse_bytes, "25MiB", "cap of a bucket");
   add_unit_option(app, "--first-bucket", first_bucket, parse_bytes, "1MiB", "cap of the first bucket");
   add_unit_option(app, "--segment", segment, parse_bytes, "4MiB", "most bytes in one message");
@@ -113,7 +121,8 @@ plan::StepQuestion StepOptions::question(int ranks) const {
                        ranks,
                        tokens,
                        Bytes(gradient_bytes),
-                       {bucket, first_bucket, segment, 4}};
+                       {bucket, first_bucket, segment, 4},
+                       machine.machine};
   if (peak) q.machine.device.peaks[type] = *peak;
   return q;
 }

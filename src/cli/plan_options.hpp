@@ -9,6 +9,9 @@
 
 namespace annulet::cli {
 
+// Takes away options of a group that a topic would ignore.
+void without(CLI::App& app, std::initializer_list<const char*> flags);
+
 struct OutputOptions {
   std::optional<std::string> json, csv;  // a file; empty: instead of the table
   bool explain = false;

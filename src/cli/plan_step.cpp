@@ -2,96 +2,139 @@
 #include <fmt/format.h>
 
 #include "annulet/base/error.hpp"
+#include "annulet/cost/bucket_cap.hpp"
 #include "annulet/plan/scale.hpp"
 #include "annulet/report/profile_file.hpp"
-#include "annulet/train/config.hpp"
+#include "annulet/train/profile.hpp"
 #include "plan_topics.hpp"
 
 namespace annulet::cli {
 namespace {
 
 // A step of a model on a machine, or of a profile that a run of this engine recorded.
-struct StepSource {
-  StepOptions options;
-  int ranks = 8;
-  std::string profile, driver = "polling";
-  bool spare_core = false;
-  train::Config engine;  // bucket, segment, slots and emulated link, as the run has them
-
+class StepSource {
+ public:
   void add(CLI::App& app) {
-    options.add(app);
+    app_ = &app;
+    options_.add(app);
     app.get_option("--model")->required(false);
-    app.add_option("--ranks", ranks, "data-parallel ranks")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--tokens", options.tokens, "of a step, over all ranks; 0: one sequence a rank")
-        ->check(CLI::NonNegativeNumber);
-    auto* run = app.add_option_group("A recorded run", "instead of --model");
-    run->add_option("--profile", profile, "profile.json of annulet train --record-profile");
-    run->add_option("--driver", driver, "blocking, polling or thread")->capture_default_str();
-    run->add_flag("--spare-core", spare_core, "a progress thread has a core of its own");
-    run->add_option("--emulate", engine.emulate, "the run's; it decides the length of a segment");
+    without(app, {"--memory"});
+    app.get_option("--bucket")->default_str("25MiB, with --profile what the run takes");
+    app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(at_least(1));
+    app.add_option("--tokens", options_.tokens, "of a step, over all ranks; 0: one sequence a rank")
+        ->check(at_least(0));
+    auto* run = app.add_option_group("A recorded run", "instead of --model; all options as the run's");
+    run->add_option("--profile", profile_, "profile.json of annulet train --record-profile");
+    run->add_option("--driver", driver_, "blocking, polling or thread")->capture_default_str();
+    run->add_flag("--spare-core", spare_core_, "a progress thread has a core of its own");
+    run->add_option("--slots", engine_.slots, "received segments that may wait to be added; 0: by the link")
+        ->check(at_least(0));
+    run->add_option("--emulate", engine_.emulate,
+                    "as the run has it: the length of a segment; the link itself is --machine's");
+  }
+
+  plan::Answer step() const {
+    require_one();
+    return recorded() ? plan::plan_profiled_step(profiled(), what()) : plan::plan_step(question());
+  }
+
+  plan::Answer buckets() const {
+    require_one();
+    return plan::plan_bucket(recorded() ? profiled() : plan::step_input(question(), cost::Driver::thread), what());
+  }
+
+ private:
+  bool recorded() const { return !profile_.empty(); }
+
+  bool given(const char* flag) const {
+    const CLI::Option* option = app_->get_option_no_throw(flag);
+    return option != nullptr && option->count() > 0;
+  }
+
+  // What would be ignored is refused.
+  void require_one() const {
+    if (!recorded() && options_.model.model.empty()) {
+      throw InputError({"there is neither --model nor --profile", "nothing says what is computed",
+                        "Give --model with a name of configs/models, or --profile with what annulet train recorded"});
+    }
+    const std::vector<const char*> of_model{"--model",      "--sequence",       "--recompute", "--attention", "--type",
+                                            "--efficiency", "--gradient-bytes", "--tokens",    "--peak"};
+    const std::vector<const char*> of_run{"--driver", "--spare-core", "--slots", "--emulate"};
+    for (const char* flag : recorded() ? of_model : of_run) {
+      if (!given(flag)) continue;
+      throw InputError({fmt::format("{} does not go with {}", flag, recorded() ? "--profile" : "--model"),
+                        recorded() ? "a profile says what is computed" : "it is of a recorded run",
+                        fmt::format("Leave out {}", recorded() ? "one of the two" : flag)});
+    }
   }
 
   plan::StepQuestion question() const {
-    if (options.model.model.empty()) {
-      throw InputError({"there is neither --model nor --profile", "nothing says what is computed",
-                        "Name a model of configs/models, or a profile that annulet train recorded"});
-    }
-    plan::StepQuestion question = options.question(ranks);
-    if (question.tokens == 0) question.tokens = ranks * sequence();
+    plan::StepQuestion question = options_.question(ranks_);
+    if (question.tokens == 0) question.tokens = ranks_ * sequence();
     return question;
   }
 
   Elements sequence() const {
-    const plan::Architecture architecture = options.model.architecture();
-    return options.model.sequence > 0 ? options.model.sequence : std::max<Elements>(1, architecture.context);
+    const plan::Architecture architecture = options_.model.architecture();
+    return options_.model.sequence > 0 ? options_.model.sequence : std::max<Elements>(1, architecture.context);
   }
-
-  cost::StepInput input() const { return profile.empty() ? modelled() : profiled(); }
 
   std::string what() const {
-    if (!profile.empty()) return fmt::format("{} on {} ranks, {}, {}", profile, ranks, driver, options.machine.machine);
+    if (recorded()) return fmt::format("{} on {} ranks, {}, {}", profile_, ranks_, driver_, options_.machine.machine);
     const plan::StepQuestion q = question();
-    return fmt::format("{} on {} ranks ({} tokens a step), {}", q.work.model, ranks, q.tokens, q.machine.source);
+    return fmt::format("{} on {} ranks ({} a step), {}", q.work.model, ranks_, plan::cell(q.tokens).shown,
+                       q.machine.source);
   }
 
- private:
-  cost::StepInput modelled() const { return plan::step_input(question(), cost::Driver::thread); }
-
+  // As annulet train --predict-from has it.
   cost::StepInput profiled() const {
-    const train::Profile read = report::read_profile(profile);
-    train::Config config = engine;
-    config.bucket = options.bucket, config.first_bucket = options.first_bucket, config.slots = 0;
-    cost::StepInput input;
-    input.profile = read.step, input.tensors = read.workload.sizes;
-    input.element = Bytes(read.workload.type == "double" ? 8 : 4);
-    input.sync = train::sync_options(config);
-    const cost::Machine machine = options.machine.read();
-    input.network = plan::network_of(machine, ranks), input.world = ranks;
-    input.driver = driver_of(), input.spare_core = spare_core;
+    const train::Profile profile = report::read_profile(profile_);
+    train::Config config = engine_;
+    if (given("--bucket")) config.bucket = options_.bucket;
+    if (given("--segment")) config.segment = options_.segment;
+    config.first_bucket = options_.first_bucket;
+    cost::StepInput input = train::profiled_step(
+        config, profile, Bytes(profile.workload.type == "double" ? sizeof(double) : sizeof(float)));
+    const cost::Machine machine = options_.machine.read();
+    input.network = engine_.emulate.empty() ? plan::network_of(machine, ranks_) : machine.network({});
+    input.world = ranks_;
+    input.driver = driver_of(), input.spare_core = spare_core_;
+    if (!config.bucket && ranks_ > 1) {
+      input.sync.bucket = cost::cheapest_bucket_cap(input).cap;
+      input.sync.first_bucket = std::min(input.sync.first_bucket, input.sync.bucket);
+    }
     return input;
   }
 
   cost::Driver driver_of() const {
-    if (driver == "blocking") return cost::Driver::blocking;
-    if (driver == "polling") return cost::Driver::polling;
-    if (driver == "thread") return cost::Driver::thread;
-    throw InputError({fmt::format("'{}' is not a driver", driver), "", "Choose blocking, polling or thread"});
+    if (driver_ == "blocking") return cost::Driver::blocking;
+    if (driver_ == "polling") return cost::Driver::polling;
+    if (driver_ == "thread") return cost::Driver::thread;
+    throw InputError(
+        {fmt::format("--driver: '{}' is not a driver", driver_), "", "Choose blocking, polling or thread"});
   }
+
+  const CLI::App* app_ = nullptr;
+  StepOptions options_;
+  int ranks_ = 8;
+  std::string profile_, driver_ = "polling";
+  bool spare_core_ = false;
+  train::Config engine_;  // slots and emulated link, as the run has them
 };
 
 class StepTopic final : public PlanTopic {
   void add_options(CLI::App& app) override { source_.add(app); }
-  plan::Answer answer() const override {
-    if (source_.profile.empty()) return plan::plan_step(source_.question());
-    return plan::plan_profiled_step(source_.input(), source_.what());
-  }
+  plan::Answer answer() const override { return source_.step(); }
 
   StepSource source_;
 };
 
 class BucketTopic final : public PlanTopic {
-  void add_options(CLI::App& app) override { source_.add(app); }
-  plan::Answer answer() const override { return plan::plan_bucket(source_.input(), source_.what()); }
+  void add_options(CLI::App& app) override {
+    source_.add(app);
+    without(app, {"--bucket"});
+  }
+  plan::Answer answer() const override { return source_.buckets(); }
 
   StepSource source_;
 };
@@ -99,14 +142,17 @@ class BucketTopic final : public PlanTopic {
 class ScaleTopic final : public PlanTopic {
   void add_options(CLI::App& app) override {
     options_.add(app);
+    without(app, {"--memory", "--segment"});  // a chunk is a message
     app.add_option("--ranks", ranks_, "numbers of ranks")->delimiter(',')->default_str("1,2,4,...,16384");
     app.add_option("--tokens", options_.tokens,
-                   "of a rank in a step (with --strong: of a step, over all ranks); 0: one sequence a rank");
+                   "of a rank in a step (with --strong: of a step, over all ranks); 0: one sequence a rank")
+        ->check(at_least(0));
     app.add_flag("--strong", strong_, "the tokens of a step stay, whatever the ranks");
     app.add_option("--jitter", jitter_, "stragglers: a rank computes exp(JITTER |z|) times as long, z normal")
         ->capture_default_str();
     app.add_option("--seed", seed_, "of the stragglers")->capture_default_str();
-    app.add_option("--critical-batch", critical_batch_, "in tokens: steps are in proportion to 1 + C/B");
+    app.add_option("--critical-batch", critical_batch_, "in tokens: steps are in proportion to 1 + C/B")
+        ->check(at_least(1));
     bucket_ = app.get_option("--bucket");
     bucket_->default_str("the cheapest for each number of ranks");
   }

@@ -26,7 +26,7 @@ void add_options(CLI::App& app, SampleOptions& o) {
   app.add_option("--run", o.run, "the folder of a run of annulet train (its --out)")->required();
   app.add_option("--prompt", o.prompt,
                  "what the text begins with; unless given, a line end (or the first byte of the vocabulary)");
-  app.add_option("--bytes", o.bytes, "how many bytes to add")->capture_default_str()->check(CLI::NonNegativeNumber);
+  app.add_option("--bytes", o.bytes, "how many bytes to add")->capture_default_str()->check(at_least(0));
   app.add_option("--temperature", o.continuation.temperature, "below 1 more likely text, above 1 bolder; 0: no chance")
       ->capture_default_str();
   app.add_option("--top-k", o.continuation.top_k, "draw among so many most probable bytes; 0: all")

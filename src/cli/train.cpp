@@ -72,7 +72,7 @@ void add_options(CLI::App& app, TrainOptions& options) {
   app.add_option("--trace", options.trace, "a file for Perfetto or chrome://tracing: what all ranks did in each step")
       ->group("Files");
   app.add_option("--expect-ranks", options.expected_ranks, "refuse to run on another number of ranks")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->group("Run");
 }
 

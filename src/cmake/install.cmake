@@ -21,6 +21,7 @@ if(ANNULET_INSTALL)
   install(TARGETS ${annulet_layers} annulet_all EXPORT annulet_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/annulet DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
           FILES_MATCHING PATTERN "*.hpp" PATTERN cli EXCLUDE)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/annulet)
   install(EXPORT annulet_targets NAMESPACE annulet:: DESTINATION ${annulet_package_folder})
   configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/annuletConfig.cmake.in
                                 ${PROJECT_BINARY_DIR}/annuletConfig.cmake INSTALL_DESTINATION ${annulet_package_folder})

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 
@@ -222,6 +223,16 @@ std::vector<int> Communicator::nodes() const {
     nodes.push_back(of_node == r ? count++ : nodes[of_node]);
   }
   return nodes;
+}
+
+Communicator Communicator::by_node() const {
+  const std::vector<int> node = nodes();
+  if (std::ranges::is_sorted(node)) return *this;
+  MPI_Comm ordered = MPI_COMM_NULL;
+  check(MPI_Comm_split(native(*this), 0, node[static_cast<std::size_t>(rank())], &ordered), "MPI_Comm_split");
+  Communicator result = CommunicatorAccess::wrap(ordered);
+  result.set_deadline(CommunicatorAccess::deadline(*this));
+  return result;
 }
 
 }  // namespace annulet::comm

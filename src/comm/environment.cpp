@@ -52,6 +52,20 @@ void check_world(int size, std::optional<int> expected_ranks) {
   }
 }
 
+std::string placement_of(const Communicator& world, std::int64_t launched_as) {
+  const std::vector<int> node = world.nodes();
+  const int nodes = 1 + node.back();
+  std::string text =
+      fmt::format("{} rank{} on {} node{}", world.size(), world.size() == 1 ? "" : "s", nodes, nodes == 1 ? "" : "s");
+  const auto launched = world.all_gather(std::span(&launched_as, 1));
+  if (nodes == 1) return text;
+  text += ", in ring order";
+  for (std::size_t r = 0; r < launched.size(); ++r) {
+    text += fmt::format("{} {}", r > 0 && node[r] != node[r - 1] ? " |" : "", launched[r]);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view to_text(ThreadLevel level) {
@@ -80,6 +94,9 @@ Environment::Environment(std::optional<int> expected_ranks) {
   level_ = level_of(provided);
   world_ = duplicate(MPI_COMM_WORLD);
   check_world(world_.size(), expected_ranks);
+  const int launched_as = world_.rank();
+  world_ = world_.by_node();
+  placement_ = placement_of(world_, launched_as);
 }
 
 Environment::~Environment() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "annulet/base/error.hpp"
+#include "annulet/comm/eager_limit.hpp"
 #include "annulet/comm/mpi.hpp"
 
 namespace annulet::comm {
@@ -48,7 +49,7 @@ class MpiTransport final : public Transport {
 
   void post_send(const Envelope& envelope, std::span<const std::byte> bytes) override {
     const std::size_t message = open(envelope);
-    split(bytes.size(), [&](std::size_t first, int count) {
+    split(envelope.peer, bytes.size(), [&](std::size_t first, int count) {
       MPI_Request request = MPI_REQUEST_NULL;
       check(MPI_Isend(bytes.data() + first, count, MPI_BYTE, envelope.peer, envelope.tag, comm_, &request),
             "MPI_Isend");
@@ -59,7 +60,7 @@ class MpiTransport final : public Transport {
 
   void post_receive(const Envelope& envelope, std::span<std::byte> bytes) override {
     const std::size_t message = open(envelope);
-    split(bytes.size(), [&](std::size_t first, int count) {
+    split(envelope.peer, bytes.size(), [&](std::size_t first, int count) {
       MPI_Request request = MPI_REQUEST_NULL;
       check(MPI_Irecv(bytes.data() + first, count, MPI_BYTE, envelope.peer, envelope.tag, comm_, &request),
             "MPI_Irecv");
@@ -87,8 +88,10 @@ class MpiTransport final : public Transport {
   };
 
   template <class Post>
-  void split(std::size_t size, Post post) const {
-    const auto most = static_cast<std::size_t>(options_.most_bytes);
+  void split(int peer, std::size_t size, Post post) const {
+    const auto& by_peer = options_.most_bytes_by_peer;
+    const auto most =
+        static_cast<std::size_t>(by_peer.empty() ? options_.most_bytes : by_peer[static_cast<std::size_t>(peer)]);
     std::size_t first = 0;
     do {
       const std::size_t count = std::min(most, size - first);
@@ -190,6 +193,19 @@ class MpiTransport final : public Transport {
 };
 
 }  // namespace
+
+MpiTransportOptions options_for_links(const Communicator& communicator) {
+  MpiTransportOptions options;
+  const EagerLimits limits = find_eager_limits();
+  const auto most_to = [&](const EagerLimit& limit) {
+    return communicator.minimum(limit.transport == "TCP" ? limit.bytes.value() : options.most_bytes);
+  };
+  const std::int64_t inside = most_to(limits.inside), between = most_to(limits.between);
+  const std::vector<int> nodes = communicator.nodes();
+  const int here = nodes[static_cast<std::size_t>(communicator.rank())];
+  for (const int node : nodes) options.most_bytes_by_peer.push_back(node == here ? inside : between);
+  return options;
+}
 
 std::unique_ptr<Transport> make_mpi_transport(const Communicator& communicator, const MpiTransportOptions& options) {
   return std::make_unique<MpiTransport>(communicator, options);

@@ -70,7 +70,7 @@ Seconds task_time(const Task& task, const Execution& execution, const Network& n
   if (steps * static_cast<std::size_t>(task.world) <= most_simulated) return simulated(task, execution, network);
   const CollectiveShape shape{task.collective, execution.algorithm, task.bytes(),
                               task.world,      task.element,        execution.segment};
-  return predicted_time(shape, network.ring_link()).total();
+  return total_time(shape, network);
 }
 
 std::vector<PricedExecution> priced_executions(const Task& task, const Network& network) {

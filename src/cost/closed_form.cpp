@@ -218,4 +218,27 @@ Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Link& link) {
   return predicted_time({Collective::all_reduce, Algorithm::ring, bytes, ranks}, link).total();
 }
 
+Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Network& network) {
+  const int nodes = network.nodes();
+  if (nodes == 1 || nodes >= ranks) return ring_all_reduce_time(bytes, ranks, network.ring_link());
+  const Bytes chunk(static_cast<std::int64_t>(std::llround(bytes.as_double() / ranks)));
+  const auto port = [&](const Link& link) { return link.port_time(chunk); };
+  const auto hop = [&](const Link& link) { return link.port_time(chunk) + link.latency(chunk); };
+  const Seconds inside = hop(network.inside), between = hop(network.between);
+  const Seconds adding = std::max(network.inside.gamma, network.between.gamma) * chunk;
+  const Seconds busiest = std::max(port(network.inside), port(network.between));
+  const double per_node = static_cast<double>(ranks) / nodes, others = 2.0 * (ranks - 1) - 1;
+  const double rounds = std::floor(others / per_node);
+  const Seconds moving = rounds * (between + (per_node - 1) * inside) + (ranks - 1) * adding + between +
+                         (others - rounds * per_node) * std::max(inside, busiest);
+  const Seconds waiting = (ranks - 1) * std::max(busiest, adding) + (ranks - 2) * busiest + between + adding;
+  return std::max(moving, waiting);
+}
+
+Seconds total_time(const CollectiveShape& shape, const Network& network) {
+  const bool ring = shape.collective == Collective::all_reduce && shape.algorithm == Algorithm::ring;
+  if (ring) return ring_all_reduce_time(shape.bytes, shape.ranks, network);
+  return predicted_time(shape, network.ring_link()).total();
+}
+
 }  // namespace annulet::cost

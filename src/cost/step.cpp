@@ -129,7 +129,7 @@ class Predictor {
       for (std::size_t b = 0; b < buckets_.size(); ++b) {
         const Seconds launched = slowest_ * launched_[b];
         const Seconds begin = ends.empty() ? launched : std::max(launched, ends.back());
-        ends.push_back(begin + predicted_time(shape_of(buckets_[b]), input_.network.ring_link()).total());
+        ends.push_back(begin + total_time(shape_of(buckets_[b]), input_.network));
       }
       return ends;
     }

@@ -6,11 +6,17 @@
 namespace annulet::measure {
 
 TransportFactory transport_over(const comm::Communicator& communicator, const std::optional<comm::EmulatedLink>& link) {
-  const TransportFactory real = [communicator]() -> std::unique_ptr<comm::Transport> {
-    if (communicator.size() > 1) return comm::make_mpi_transport(communicator);
-    static comm::InProcessNetwork alone(1);
-    return alone.connect(0);
-  };
+  TransportFactory real;
+  if (communicator.size() > 1) {
+    real = [communicator, options = comm::options_for_links(communicator)] {
+      return comm::make_mpi_transport(communicator, options);
+    };
+  } else {
+    real = [] {
+      static comm::InProcessNetwork alone(1);
+      return alone.connect(0);
+    };
+  }
   if (!link) return real;
   return [real, link = *link] { return comm::emulate(real(), link); };
 }

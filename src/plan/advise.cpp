@@ -190,8 +190,9 @@ Table table_of(std::string key, std::string title, const std::vector<Candidate>&
 }
 
 void require_sense(const AdviceQuestion& q) {
+  require_sense(q.step);
   if (q.memory > Bytes(0)) return;
-  throw InputError({fmt::format("{}: no memory in [device]", q.step.machine.source),
+  throw InputError({fmt::format("{}: no memory in [device]", q.step.machine_text()),
                     "what fits and what does not would be unknown", "Give --memory, say 80GB"});
 }
 

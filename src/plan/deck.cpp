@@ -173,8 +173,7 @@ class Deck {
 
 std::vector<Figure> deck_figures() { return Deck().figures(); }
 
-Answer plan_deck() {
-  const std::vector<Figure> figures = deck_figures();
+Answer plan_deck(const std::vector<Figure>& figures) {
   Answer answer;
   Table table{"deck",
               "",

@@ -95,7 +95,8 @@ Answer plan_memory(const MemoryQuestion& q) {
     const StageMemory m = stage_memory(q.parameters, q.ranks, stage, q.bytes, q.micro_batches);
     const Bytes buckets = buckets_in_flight(q, stage), needed = m.total() + buckets + activations(q);
     table.rows.push_back({cell(std::int64_t{stage}), gigabytes(m.weights), gigabytes(m.gradients),
-                          gigabytes(m.optimizer), gigabytes(m.total()), gigabytes(m.sent), gigabytes(buckets),
+                          gigabytes(m.optimizer), gigabytes(m.total()), gigabytes(m.sent),
+                          stage == 3 && q.largest_layer == 0 ? cell() : gigabytes(buckets),
                           known ? gigabytes(q.activations) : cell(),
                           known ? gigabytes(q.recomputed_activations) : cell(), gigabytes(needed), fits(q, needed)});
     const auto s = static_cast<std::size_t>(stage);
@@ -108,6 +109,8 @@ Answer plan_memory(const MemoryQuestion& q) {
   answer.notes.push_back(
       "buckets: what is held beside the states: stage 2 three gradient buckets, stage 3 the gathered weights of two "
       "layers; stages 0 and 1 work in place");
+  if (q.largest_layer == 0)
+    answer.notes.push_back("the size of a layer is not known: stage 3 needs two of them besides");
   if (known) answer.notes.push_back("activations of a micro-batch: " + q.activations_formula);
   answer.notes.push_back(fmt::format("needed = states + buckets{}",
                                      known ? q.recompute ? " + activations recomputed" : " + activations" : ""));

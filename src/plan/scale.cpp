@@ -29,10 +29,10 @@ Limit limit_of(const StepQuestion& q, const ScalePoint& point, const cost::StepP
   const Seconds late = step.backward_ends - computing;
   if (std::max(late, point.exposed) <= kNotWorthNaming * step.step) return Limit::computing;
   if (late > point.exposed) return Limit::stragglers;
-  const cost::Link& link = network_of(q.machine, q.ranks).ring_link();
+  const cost::Network network = network_of(q.machine, q.ranks);
   const Seconds latency =
-      static_cast<double>(2 * (q.ranks - 1)) * static_cast<double>(step.buckets.size()) * (link.alpha + link.gap);
-  const Seconds bandwidth = link.beta * (q.gradient * q.work.parameters()) * 2 * (q.ranks - 1) / q.ranks;
+      static_cast<double>(step.buckets.size()) * cost::ring_all_reduce_time(Bytes(0), q.ranks, network);
+  const Seconds bandwidth = network.ring_link().beta * (q.gradient * q.work.parameters()) * 2 * (q.ranks - 1) / q.ranks;
   return latency > bandwidth ? Limit::latency : Limit::bandwidth;
 }
 
@@ -42,7 +42,9 @@ ScalePoint point_of(const ScaleQuestion& q, int ranks) {
   const Seconds computing = input.profile.backward_ends;
   if (q.choose_bucket && ranks > 1) {
     input.most_simulated = 0;
-    input.sync.bucket = input.sync.first_bucket = cost::cheapest_bucket_cap(input).cap;
+    const cost::BucketCapChoice choice = cost::cheapest_bucket_cap(input);
+    const auto cheapest = std::ranges::min_element(choice.curve, {}, &cost::CapPrediction::step);
+    input.sync.bucket = input.sync.first_bucket = cheapest->cap;
   }
   input.most_simulated = kMostSimulated;
   input.slowdown = slowdowns(ranks, q.jitter, q.seed);
@@ -153,24 +155,19 @@ Answer plan_scale(const ScaleQuestion& q) {
        {"how", "how"}},
       {}};
   for (const ScalePoint& p : points) {
-    table.rows.push_back({cell(std::int64_t{p.ranks}),
-                          cell(std::int64_t{p.nodes}),
-                          cell(p.tokens),
-                          {p.bucket.value(), binary(p.bucket)},
-                          cell(p.step),
-                          cell(p.exposed),
-                          percent(p.efficiency),
-                          percent(p.mfu),
-                          cell(std::string(to_text(p.limit))),
+    table.rows.push_back({cell(std::int64_t{p.ranks}), cell(std::int64_t{p.nodes}), cell(p.tokens),
+                          p.ranks == 1 ? cell() : Cell{p.bucket.value(), binary(p.bucket)}, cell(p.step),
+                          cell(p.exposed), percent(p.efficiency), percent(p.mfu), cell(std::string(to_text(p.limit))),
                           cell(p.ranks == 1  ? "computing only"
                                : p.simulated ? "event simulation"
                                              : "closed form")});
-    answer.explanations.push_back({fmt::format("step on {} ranks", p.ranks),
-                                   "cost::predict_step, gradients overlapped with backward; closed form of a bucket 2 "
-                                   "(p-1) alpha + 2 (p-1)/p M beta",
-                                   fmt::format("{} tokens a rank, bucket {}, {}", p.tokens / p.ranks, binary(p.bucket),
-                                               cost::to_text(network_of(q.step.machine, p.ranks).ring_link())),
-                                   to_text(p.step)});
+    answer.explanations.push_back(
+        {fmt::format("step on {} ranks", p.ranks),
+         "cost::predict_step, gradients overlapped with backward; closed form of a bucket: the "
+         "ring's of cost/closed_form.hpp, on one link 2 (p-1) alpha + 2 (p-1)/p M beta",
+         fmt::format("{} tokens a rank, bucket {}, {}", p.tokens / p.ranks, binary(p.bucket),
+                     cost::to_text(network_of(q.step.machine, p.ranks).ring_link())),
+         to_text(p.step)});
   }
   answer.tables.push_back(std::move(table));
   if (q.critical_batch) answer.tables.push_back(critical_batch_table(q, points));

@@ -20,7 +20,7 @@ constexpr int kCurveWidth = 40;
 [[noreturn]] void refuse_type(const StepQuestion& q) {
   std::vector<std::string> types;
   for (const auto& [type, peak] : q.machine.device.peaks) types.push_back(type);
-  throw InputError({fmt::format("{}: no peak_{} in [device]", q.machine.source, q.type),
+  throw InputError({fmt::format("{}: no peak_{} in [device]", q.machine_text(), q.type),
                     "how long computing takes would be unknown",
                     types.empty() ? "Add one to the machine file, or give --peak and --efficiency"
                                   : fmt::format("Choose --type {}, or give --peak", fmt::join(types, " or "))});
@@ -35,19 +35,17 @@ Seconds time_of(Flops per_token, const StepQuestion& q) {
 
 Bytes gradients(const StepQuestion& q) { return q.gradient * q.work.parameters(); }
 
-void require_sense(const StepQuestion& q) {
-  const auto refuse = [](std::string what, std::string hint) {
-    throw InputError({std::move(what), "", std::move(hint)});
-  };
-  if (q.ranks < 1) refuse(fmt::format("{} ranks compute nothing", q.ranks), "Give --ranks 1 or more");
-  if (q.tokens < 1) refuse(fmt::format("a step of {} tokens is none", q.tokens), "Give --tokens, over all ranks");
-}
-
 std::string inputs_of(const StepQuestion& q) {
   const Rate rate = rate_of(q);
   return fmt::format("{} parameters, {} FLOPs a token, {} tokens on {} ranks, peak {}, efficiency {:.4g}",
                      cell(q.work.parameters()).shown, q.work.per_token.value(), cell(q.tokens).shown, q.ranks,
                      to_text(rate.peak), rate.efficiency);
+}
+
+Cell with_thousands(double value) { return {value, cell(static_cast<std::int64_t>(std::llround(value))).shown}; }
+
+std::string buckets_text(std::size_t count, Bytes cap) {
+  return fmt::format("{} bucket{}, cap {}", count, count == 1 ? "" : "s", binary(cap));
 }
 
 std::vector<Cell> row_of(const StepQuestion& q, const char* name, Seconds step, Seconds exposed) {
@@ -56,7 +54,12 @@ std::vector<Cell> row_of(const StepQuestion& q, const char* name, Seconds step, 
           cell(exposed),
           percent(utilisation(q, step)),
           percent(utilisation(q, step, true)),
-          number(static_cast<double>(q.tokens) / step.count(), 0)};
+          with_thousands(static_cast<double>(q.tokens) / step.count())};
+}
+
+std::string_view method(const cost::StepInput& input) {
+  if (input.world == 1) return "nobody: one rank sends nothing";
+  return cost::can_simulate(input) ? "event simulation" : "the ring's closed form, bucket after bucket";
 }
 
 void explain(Answer& answer, const StepQuestion& q, const StepPlan& plan) {
@@ -68,8 +71,9 @@ void explain(Answer& answer, const StepQuestion& q, const StepPlan& plan) {
        fmt::format("p = {}, M = {}, {}", q.ranks, to_text(gradients(q)), cost::to_text(network.ring_link())),
        to_text(plan.all_reduce)},
       {"waiting", "compute + all-reduce", "the two above", to_text(plan.waiting())},
-      {"overlapped", "event simulation of backward, buckets and links (cost::predict_step)",
-       fmt::format("{} buckets", plan.overlapped.buckets.size()), to_text(plan.overlapped.step)},
+      {"overlapped",
+       fmt::format("backward and buckets by {} (cost::predict_step)", method(step_input(q, cost::Driver::thread))),
+       buckets_text(plan.overlapped.buckets.size(), q.sync.bucket), to_text(plan.overlapped.step)},
       {"bound", "max(compute, all-reduce)", "the two above", to_text(plan.bound())},
       {"MFU, waiting", "FLOPs a token x tokens / (ranks x peak x time)", inputs,
        percent(utilisation(q, plan.waiting())).shown}};
@@ -78,6 +82,14 @@ void explain(Answer& answer, const StepQuestion& q, const StepPlan& plan) {
 }  // namespace
 
 Elements Work::parameters() const { return std::accumulate(tensors.begin(), tensors.end(), Elements{0}); }
+
+void require_sense(const StepQuestion& q) {
+  const auto refuse = [](std::string what, std::string hint) {
+    throw InputError({std::move(what), "", std::move(hint)});
+  };
+  if (q.ranks < 1) refuse(fmt::format("{} ranks compute nothing", q.ranks), "Give --ranks 1 or more");
+  if (q.tokens < 1) refuse(fmt::format("a step of {} tokens is none", q.tokens), "Give --tokens, over all ranks");
+}
 
 Rate rate_of(const StepQuestion& q) {
   const cost::Device& device = q.machine.device;
@@ -90,7 +102,7 @@ Rate rate_of(const StepQuestion& q) {
   }
   const double efficiency = q.efficiency > 0 ? q.efficiency : device.efficiency;
   if (efficiency > 0) return {peak->second, efficiency};
-  throw InputError({fmt::format("{}: no efficiency in [device]", q.machine.source),
+  throw InputError({fmt::format("{}: no efficiency in [device]", q.machine_text()),
                     "no model reaches the peak, and how much of it decides the time",
                     "Give --efficiency, say 0.4, or calibrate"});
 }
@@ -114,6 +126,7 @@ cost::Network network_of(const cost::Machine& machine, int ranks) {
 }
 
 cost::StepInput step_input(const StepQuestion& q, cost::Driver driver) {
+  require_sense(q);
   cost::StepInput input;
   cost::StepProfile& profile = input.profile;
   Flops backward{0};
@@ -153,7 +166,7 @@ Answer plan_step(const StepQuestion& q) {
   const Rate rate = rate_of(q);
   Answer answer;
   Table table{"step",
-              fmt::format("{} on {} ranks ({} a step), {}", q.work.model, cell(std::int64_t{q.ranks}).shown,
+              fmt::format("{} on {} ranks, {} tokens a step, {}", q.work.model, cell(std::int64_t{q.ranks}).shown,
                           cell(q.tokens).shown, q.machine.source),
               {{"", "mode"},
                {"step", "step_seconds"},
@@ -175,10 +188,7 @@ Answer plan_step(const StepQuestion& q) {
                               to_text(rate.peak), q.type),
                   fmt::format("all-reduce of {}: {}; {}", to_text(gradients(q)), to_text(plan.all_reduce),
                               cost::to_text(network.ring_link())),
-                  fmt::format("{} buckets of at most {}, by {}", plan.overlapped.buckets.size(), to_text(q.sync.bucket),
-                              q.ranks == 1                ? "nobody: one rank sends nothing"
-                              : cost::can_simulate(input) ? "event simulation"
-                                                          : "the ring's closed form, bucket after bucket")};
+                  fmt::format("{}, by {}", buckets_text(plan.overlapped.buckets.size(), q.sync.bucket), method(input))};
   if (plan.all_reduce > plan.compute) {
     answer.notes.push_back("communication takes longer than computation: no overlap can hide it");
   }
@@ -200,6 +210,13 @@ Answer plan_profiled_step(const cost::StepInput& input, const std::string& what)
                            {{cell(p.backward_begins), cell(p.backward_ends), cell(p.exposed), cell(p.control),
                              cell(p.optimizer), cell(p.step)}},
                            '\n' + timeline(p)});
+  answer.notes = {fmt::format("{}; {}", buckets_text(p.buckets.size(), input.sync.bucket),
+                              cost::to_text(input.network.ring_link()))};
+  if (input.world > 1 && input.network.ring_link().moving.value() == 0) {
+    answer.notes.push_back(
+        "the machine file does not say how fast a core moves bytes (`moving`): taken from the profile, while a run "
+        "measures it between its ranks and may predict otherwise");
+  }
   answer.explanations = {
       {"step", "backward's end + exposed + control record + optimiser; cost::predict_step", what, to_text(p.step)}};
   return answer;

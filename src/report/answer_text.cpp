@@ -20,12 +20,12 @@ std::size_t width(std::string_view text) {
 
 bool is_text(const Cell& cell) { return std::holds_alternative<std::string>(cell.value); }
 
-// Texts stand at the left, numbers at the right; a column is a column of texts if its first value is one.
+// Texts stand at the left, all else at the right; a column is a column of texts if its first value is one.
 bool is_text_column(const Table& table, std::size_t column) {
   for (const auto& row : table.rows) {
     if (!std::holds_alternative<std::monostate>(row[column].value)) return is_text(row[column]);
   }
-  return true;
+  return false;
 }
 
 std::string padded(std::string_view text, std::size_t to, bool left) {
@@ -69,7 +69,7 @@ std::string to_csv(const Cell& cell) {
   if (std::holds_alternative<std::monostate>(cell.value)) return {};
   if (!is_text(cell)) return to_json(cell).dump();
   const std::string& text = std::get<std::string>(cell.value);
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
   return quoted + '"';

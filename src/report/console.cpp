@@ -15,11 +15,6 @@ namespace {
 
 constexpr Seconds kRedraw{0.1}, kLine{5};
 
-std::string ranks_text(const train::RunInfo& info) {
-  return fmt::format("{} rank{} on {} node{}", info.ranks, info.ranks == 1 ? "" : "s", info.nodes,
-                     info.nodes == 1 ? "" : "s");
-}
-
 std::string buckets_text(const std::vector<Bytes>& buckets) {
   constexpr std::size_t kMost = 6;
   std::string text;
@@ -74,7 +69,7 @@ Console::Console(Liveliness liveliness, std::FILE* out) : liveliness_(liveliness
 
 void Console::begin(const train::RunInfo& info) {
   steps_ = info.steps;
-  std::string text = fmt::format("{}\n{}, {} ({})\n", info.model, ranks_text(info), info.mpi, info.thread_level);
+  std::string text = fmt::format("{}\n{}, {} ({})\n", info.model, info.placement, info.mpi, info.thread_level);
   text += fmt::format("data      {} training {}s, {} test {}s\n", info.train_samples, info.sample, info.test_samples,
                       info.sample);
   sample_ = info.sample;

@@ -54,7 +54,6 @@ Machine look_at_machine(const comm::Environment& environment, const Config& conf
   const comm::Communicator& world = environment.world();
   Machine machine;
   machine.cores = measure::find_cores(world);
-  machine.nodes = 1 + std::ranges::max(world.nodes());
   const bool threads_allowed = environment.thread_level() >= comm::ThreadLevel::serialized;
   machine.driver = collectives::choose_driver(
       config.driver, {machine.cores.distinct_on_node, machine.cores.ranks_on_node, world.size()}, threads_allowed);

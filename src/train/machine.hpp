@@ -14,7 +14,6 @@ namespace annulet::train {
 
 struct Machine {
   measure::Cores cores;
-  int nodes = 1;
   collectives::DriverChoice driver;
   cost::Network network;                       // to predict with
   std::optional<double> calibration_residual;  // median

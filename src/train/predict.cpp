@@ -4,7 +4,6 @@
 
 #include "annulet/comm/emulated.hpp"
 #include "annulet/cost/choice.hpp"
-#include "annulet/parallel/control.hpp"
 
 namespace annulet::train {
 namespace {
@@ -95,16 +94,11 @@ AlgorithmChoice choose_algorithms(const comm::Communicator& communicator, const 
 
 cost::StepInput step_input(const Config& config, const Machine& machine, const Profile& profile, Bytes element,
                            int world) {
-  cost::StepInput input;
-  input.profile = profile.step;
-  input.tensors = profile.workload.sizes;
-  input.element = element;
-  input.sync = sync_options(config);
+  cost::StepInput input = profiled_step(config, profile, element);
   input.network = machine.network;
   input.world = world;
   input.driver = driver_of(machine.driver.driver);
   input.spare_core = machine.cores.distinct_on_node >= 2 * machine.cores.ranks_on_node;
-  input.control = Bytes(sizeof(parallel::ControlRecord));
   return input;
 }
 

@@ -6,6 +6,7 @@
 #include "annulet/base/statistics.hpp"
 #include "annulet/measure/calibrate.hpp"
 #include "annulet/measure/memory.hpp"
+#include "annulet/parallel/control.hpp"
 #include "annulet/train/records.hpp"
 
 namespace annulet::train {
@@ -30,6 +31,16 @@ Workload workload(const Config& config, std::string model, const nn::Layout& lay
     workload.tensors.push_back(tensor.name), workload.sizes.push_back(tensor.count);
   }
   return workload;
+}
+
+cost::StepInput profiled_step(const Config& config, const Profile& profile, Bytes element) {
+  cost::StepInput input;
+  input.profile = profile.step;
+  input.tensors = profile.workload.sizes;
+  input.element = element;
+  input.sync = sync_options(config);
+  input.control = Bytes(sizeof(parallel::ControlRecord));
+  return input;
 }
 
 void require_fitting(const Profile& profile, const Workload& wanted) {

@@ -199,7 +199,7 @@ class Session {
     RunInfo info;
     info.model = trainer_->model().describe();
     info.parameters = trainer_->layout().size();
-    info.ranks = world_.size(), info.nodes = machine_.nodes;
+    info.ranks = world_.size(), info.placement = environment_.placement();
     info.driver = collectives::to_text(machine_.driver.driver), info.driver_reason = machine_.driver.reason;
     info.algorithm = algorithm();
     for (const auto& bucket : trainer_->sync().buckets())

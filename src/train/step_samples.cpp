@@ -138,7 +138,7 @@ class Predictor {
       const schedule::Execution execution = schedule::bucket_execution(bytes, sync_);
       const cost::CollectiveShape shape{
           schedule::Collective::all_reduce, execution.algorithm, bytes, world(), element_, execution.segment};
-      ends.push_back(std::max(start, before) + cost::predicted_time(shape, network_.ring_link()).total());
+      ends.push_back(std::max(start, before) + cost::total_time(shape, network_));
     }
     return ends;
   }

@@ -43,9 +43,9 @@ TEST(SettingsFile, ReadsValuesAndNamesTheLineOfThoseItCannot) {
   EXPECT_TRUE(file.parsed(*file.find("", "yes"), parse_bool));
   EXPECT_EQ(file.parsed(*file.find("", "half"), parse_positive), 0.5);
   EXPECT_THAT([&] { file.parsed(*file.find("", "bad"), parse_positive); },
-              ThrowsMessage<InputError>(HasSubstr("line 4: '-3' is not a number above 0")));
+              ThrowsMessage<InputError>(HasSubstr("line 4: bad: '-3' is not a number above 0")));
   EXPECT_THAT([&] { file.parsed(*file.find("", "bad"), [](auto text) { return parse_count(text, 0); }); },
-              ThrowsMessage<InputError>(HasSubstr("line 4: '-3' is not a whole number of at least 0")));
+              ThrowsMessage<InputError>(HasSubstr("line 4: bad: '-3' is not a whole number of at least 0")));
   EXPECT_THAT([] { parse_bool("ja"); }, ThrowsMessage<InputError>(HasSubstr("'ja' is neither true nor false")));
 }
 

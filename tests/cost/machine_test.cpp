@@ -73,7 +73,9 @@ TEST(MachineFile, SaysWhatIsWrongAndWhere) {
   };
   refuses("alpha = \"1us\"\n", "m.toml is not a machine file: bandwidth is missing");
   refuses("alpha = \"1us\"\nbandwidth = \"0B/s\"\n", "line 2: '0B/s' moves nothing");
-  refuses("alpha = \"1 parsec\"\nbandwidth = \"1GB/s\"\n", "line 1: '1 parsec' is not a time");
+  refuses("alpha = \"1us\"\nbandwidth = \"-1GB/s\"\n",
+          "line 2: bandwidth: '-1GB/s' is not a bandwidth (it is negative)");
+  refuses("alpha = \"1 parsec\"\nbandwidth = \"1GB/s\"\n", "line 1: alpha: '1 parsec' is not a time");
   refuses("alpha = \"1us\"\nbandwith = \"1GB/s\"\n", "bandwidth is missing");
   refuses("alpha = \"1us\"\nbandwidth = \"1GB/s\"\nbeta = 1\n", "line 3: unknown key 'beta'");
   refuses("[inside]\nalpha = \"1us\"\nbandwidth = \"1GB/s\"\nlatency = 1\n", "line 4: unknown key 'inside.latency'");
@@ -107,7 +109,7 @@ TEST(MachineFile, KnowsTheDeviceThatARankComputesOn) {
     EXPECT_THAT([&] { parse_machine(link + "[device]\n" + device, "m"); }, ThrowsMessage<InputError>(HasSubstr(why)));
   };
   refuses("efficiency = 1.2\n", "line 4: an efficiency is at most 1");
-  refuses("ranks_per_node = 0\n", "line 4: '0' is not a whole number of at least 1");
+  refuses("ranks_per_node = 0\n", "line 4: ranks_per_node: '0' is not a whole number of at least 1");
   refuses("speed = 1\n", "line 4: unknown key 'device.speed'");
 }
 

@@ -24,6 +24,7 @@ class SettingsFile {
   struct Entry {
     std::string value;  // without quotes; a list with its brackets
     int line = 0;
+    std::string key;  // without its section
     bool used = false;
   };
 
@@ -39,13 +40,13 @@ class SettingsFile {
   bool has_section(const std::string& section) const;
   const std::string& name() const { return name_; }
 
-  // parse(value); an InputError with the file and line before it.
+  // parse(value); an InputError with the file, line and key before it.
   template <class Parse>
   auto parsed(const Entry& entry, Parse parse) const {
     try {
       return parse(std::string_view(entry.value));
     } catch (const InputError& error) {
-      refuse(entry, error.what(), "");
+      refuse(entry, entry.key + ": " + error.what(), "");
     }
   }
 

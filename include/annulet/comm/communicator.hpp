@@ -45,6 +45,10 @@ class Communicator {
   // The node of each rank, [rank]; nodes are numbered from 0 in the order of their lowest ranks.
   std::vector<int> nodes() const;
 
+  // The same ranks, one node after the other, so that a ring crosses each network card once; this communicator itself
+  // if they stand so already. Rank 0 remains rank 0. Collective.
+  Communicator by_node() const;
+
  private:
   struct Handle;
   friend struct CommunicatorAccess;

@@ -26,8 +26,12 @@ class Environment {
   ThreadLevel thread_level() const { return level_; }
   std::string library() const;  // "Open MPI v4.1.4"
 
+  // "4 ranks on 1 node", or "4 ranks on 2 nodes, in ring order 0 2 | 1 3" with the launcher's numbers of the ranks.
+  const std::string& placement() const { return placement_; }
+
  private:
-  Communicator world_;
+  Communicator world_;  // the launcher's ranks, node by node
+  std::string placement_;
   ThreadLevel level_ = ThreadLevel::single;
   bool owner_ = false;
 };

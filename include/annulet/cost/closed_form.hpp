@@ -75,5 +75,14 @@ double least_wire_bytes(schedule::Collective collective, Bytes bytes, int ranks)
 
 // All of it together, of the ring.
 Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Link& link);
+// Over nodes, ranks in host order: the longest way through 2 (p-1) sends, each after the one before it on the same port
+// or after the arrival of what it passes on. With a hop inside a node of m ranks taking a, between nodes b, and ports
+// busy for s at most: the larger of b + j (b + (m-1) a) + the rest of 2 p - 3 hops, j = floor((2 p - 3) / m), and
+// b + (2 p - 3) s. So a latency between nodes hides as long as their ports have enough to send. On one link, or with
+// one rank a node, as above.
+Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Network& network);
+
+// All of it together of any algorithm: the ring's all-reduce as above, others on the link that bounds it.
+Seconds total_time(const CollectiveShape& shape, const Network& network);
 
 }  // namespace annulet::cost

@@ -4,9 +4,10 @@
 // micro-batches (a third of it forward, the rest backward), A, S, G an all-reduce, reduce-scatter and all-gather of all
 // gradients or weights, bucket by bucket, and t(X) the last bucket of X, which nothing hides:
 //   stage 0   C + max(t(A), A - backward of one micro-batch)
-//   stage 1   C + max(t(S), S - backward of one) + max(t(G), G - forward of one)    the gather hides in the next
-//   forward stage 2   C + t(S) + k max(0, S - backward of one) + max(t(G), G - forward of one) stage 3   C + k
-//   (max(t(G), G - forward of one) + max(t(S), G + S - backward of one))
+//   stage 1   C + max(t(S), S - backward of one) + max(t(G), G - forward of one)
+//   stage 2   C + t(S) + k max(0, S - backward of one) + max(t(G), G - forward of one)
+//   stage 3   C + k (max(t(G), G - forward of one) + max(t(S), G + S - backward of one))
+// (in stages 1 and 2 the gather hides in the next step's forward)
 #include <string>
 #include <vector>
 

@@ -21,6 +21,6 @@ struct Figure {
 std::vector<Figure> deck_figures();
 
 // Does not hold if a figure differs.
-Answer plan_deck();
+Answer plan_deck(const std::vector<Figure>& figures = deck_figures());
 
 }  // namespace annulet::plan

@@ -37,7 +37,7 @@ StageMemory stage_memory(Elements parameters, int ranks, int stage, StateBytes b
 struct MemoryQuestion {
   std::string model;
   Elements parameters = 0;
-  Elements largest_layer = 0;  // parameters that stage 3 gathers at once
+  Elements largest_layer = 0;  // parameters of the layer that stage 3 gathers; 0: not known
   int ranks = 1;
   int micro_batches = 1;
   StateBytes bytes{};

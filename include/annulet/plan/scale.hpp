@@ -13,13 +13,13 @@
 namespace annulet::plan {
 
 struct ScaleQuestion {
-  StepQuestion step;                       // its ranks and tokens are where scaling starts
-  std::vector<int> ranks;                  // ascending
-  bool strong = false;                     // the tokens of a step stay, whatever the ranks
-  bool choose_bucket = true;               // the cheapest cap for each number of ranks
-  double jitter = 0;                       // sigma
-  std::uint64_t seed = 1;                  // of the stragglers
-  std::optional<Elements> critical_batch;  // in tokens
+  StepQuestion step;                         // its ranks and tokens are where scaling starts
+  std::vector<int> ranks;                    // ascending
+  bool strong = false;                       // the tokens of a step stay, whatever the ranks
+  bool choose_bucket = true;                 // the cheapest cap for each number of ranks
+  double jitter = 0;                         // sigma
+  std::uint64_t seed = 1;                    // of the stragglers
+  std::optional<Elements> critical_batch{};  // in tokens
 };
 
 enum class Limit { computing, stragglers, latency, bandwidth };

@@ -39,7 +39,13 @@ struct StepQuestion {
   Elements tokens = 0;  // of a step, over all ranks (samples, for a model without tokens)
   Bytes gradient{2};    // of an element on the wire
   schedule::SyncOptions sync{};
+  std::string machine_name{};  // the file, for messages; empty: the machine's source
+
+  const std::string& machine_text() const { return machine_name.empty() ? machine.source : machine_name; }
 };
+
+// Throws InputError for less than one rank or token.
+void require_sense(const StepQuestion& question);
 
 struct Rate {
   FlopRate peak;

@@ -34,6 +34,10 @@ struct Profile {
   long steps = 0;  // sampled
 };
 
+// The step that a run of `config` (its bucket caps decided) makes with gradients of `element` bytes each, as
+// cost::predict_step wants it; who takes part is left to the caller: network, world, driver and spare core.
+cost::StepInput profiled_step(const Config& config, const Profile& profile, Bytes element);
+
 // Throws InputError naming what differs and how to make a profile that fits.
 void require_fitting(const Profile& profile, const Workload& wanted);
 

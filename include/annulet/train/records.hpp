@@ -73,7 +73,8 @@ struct ShownStep {
 struct RunInfo {
   std::string model;  // its one-line description
   Elements parameters = 0;
-  int ranks = 1, nodes = 1;
+  int ranks = 1;
+  std::string placement;  // "4 ranks on 1 node"
   std::string driver, driver_reason;
   std::string algorithm;  // "ring, segments of 262.1 kB"
   std::vector<Bytes> buckets;
