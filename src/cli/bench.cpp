@@ -24,29 +24,38 @@
 namespace annulet::cli {
 namespace {
 
-using measure::Algorithm;
-using measure::CollectiveKind;
+using measure::Contender;
 using measure::NumberType;
+using measure::Reduction;
+using schedule::Collective;
 
 struct BenchArguments {
   train::Config config;  // segment, slots, emulate, deadline
-  std::string collective = "all_reduce", type = "float", json, csv, machine;
-  std::vector<std::string> algorithms{"ring", "mpi"};
+  std::vector<std::string> collectives{"all_reduce"}, algorithms;
+  std::string type = "float", reduction = "sum", json, csv, machine;
+  int root = 0;
   Bytes smallest{8}, largest{64 << 20};
   int expected_ranks = 0;
 };
 
 void add_options(CLI::App& app, BenchArguments& arguments) {
-  app.add_option("--collective", arguments.collective, "all_reduce, reduce_scatter or all_gather")
-      ->capture_default_str();
-  app.add_option("--algorithm", arguments.algorithms, "ring (ours), mpi (MPI's own), or both")
+  app.add_option("--collective", arguments.collectives,
+                 "all_reduce, reduce_scatter, all_gather, broadcast, reduce, several of them, or all")
       ->delimiter(',')
       ->capture_default_str();
+  app.add_option("--algorithm", arguments.algorithms,
+                 "ours by name, several of them, or all; auto (ours, by predicted cost), but for sizes as "
+                 "'recursive_doubling:0-8KiB;ring:1MiB-max' says; mpi (MPI's own)")
+      ->delimiter(',')
+      ->default_str("a collective's first and mpi");
   add_unit_option(app, "--min-bytes", arguments.smallest, parse_bytes, "8", "smallest vector; sizes double from it");
   add_unit_option(app, "--max-bytes", arguments.largest, parse_bytes, "64MiB", "largest vector");
-  app.add_option("--type", arguments.type, "float, double or int32")->capture_default_str();
+  app.add_option("--type", arguments.type, "float, double, int32, or bfloat16: floats that travel as such")
+      ->capture_default_str();
+  app.add_option("--op", arguments.reduction, "sum, average or max")->capture_default_str();
+  app.add_option("--root", arguments.root, "of broadcasts and reduces")->capture_default_str();
   add_unit_option(app, "--segment", arguments.config.segment, parse_bytes, "0B",
-                  "most bytes in one message of the ring; 0: by the link");
+                  "most bytes in one message, where the algorithm cuts segments; 0: by the link");
   app.add_option("--slots", arguments.config.slots, "received segments that may wait to be added; 0: by the link");
   app.add_option("--emulate", arguments.config.emulate,
                  "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
@@ -69,6 +78,8 @@ Value choose(const char* option, const std::string& wish, const std::array<Value
   throw InputError({fmt::format("{} = '{}' is unknown", option, wish), "", "Choose one of: " + names});
 }
 
+constexpr Contender kMpi{Contender::Kind::mpi};
+
 class Bench {
  public:
   Bench(const BenchArguments& arguments, const comm::Environment& environment)
@@ -80,10 +91,10 @@ class Bench {
     train::require_equal(world_, stable_hash(fingerprint()),
                          {"the options are not the same on all ranks", "every rank must run the same collectives",
                           "Give all ranks the same files and arguments"});
-    options_.network = network();
+    choose_networks();
     if (speaks()) announce();
     const auto rows = measure::run_bench(world_, transport_, options_, [&](const measure::BenchRow& row) {
-      if (speaks()) fmt::print("{}", report::bench_line(row)), std::fflush(stdout);
+      if (speaks()) print(row);
     });
     train::agree_on(world_, [&] {
       if (speaks()) write(rows);
@@ -97,40 +108,57 @@ class Bench {
 
   // What decides which collectives are run.
   std::string fingerprint() const {
-    return fmt::format("{} {} {} {} {} {} {} {}", arguments_.collective, arguments_.type,
-                       fmt::join(arguments_.algorithms, ","), arguments_.smallest.value(), arguments_.largest.value(),
-                       options_.segment.value(), options_.slots, machine_.has_value()) +
-           arguments_.config.emulate;
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", fmt::join(arguments_.collectives, ","), arguments_.type,
+                       arguments_.reduction, arguments_.root, fmt::join(arguments_.algorithms, ","),
+                       arguments_.smallest.value(), arguments_.largest.value(), options_.segment.value(),
+                       options_.slots, machine_.has_value(), arguments_.config.emulate);
   }
 
   void check_sizes() const {
-    const std::int64_t element = options_.type == NumberType::float64 ? 8 : 4;
+    const std::int64_t element = measure::bytes_of(options_.type).value();
+    if (arguments_.largest < arguments_.smallest || arguments_.smallest.value() == 0) {
+      throw InputError({fmt::format("--min-bytes {} to --max-bytes {} has no size", arguments_.smallest.value(),
+                                    arguments_.largest.value()),
+                        "sizes double from the one up to the other", ""});
+    }
     if (arguments_.smallest.value() % element != 0) {
       throw InputError(
           {fmt::format("--min-bytes {} is no whole number of {}s", arguments_.smallest.value(), arguments_.type),
            fmt::format("each has {} bytes", element), ""});
     }
-    const bool native = std::ranges::find(options_.algorithms, Algorithm::mpi) != options_.algorithms.end();
+    const bool native = std::ranges::find(options_.contenders, kMpi) != options_.contenders.end();
     if (native && arguments_.largest.value() / element > std::numeric_limits<int>::max()) {
       throw InputError({fmt::format("--max-bytes {} is too much for MPI's own collectives", arguments_.largest.value()),
                         "they count elements in an int", "Lower it, or leave mpi out of --algorithm"});
     }
   }
 
+  void check_values() const {
+    if (options_.type == NumberType::int32 && options_.reduction == Reduction::average) {
+      throw InputError({"--op average of int32 has no exact result", "a mean of integers is none", "Take floats"});
+    }
+    if (options_.type == NumberType::bfloat16 && world_.size() > measure::kMostBfloat16Ranks) {
+      throw InputError({fmt::format("bfloat16 on {} ranks cannot be checked", world_.size()),
+                        fmt::format("sums are exact for up to {}", measure::kMostBfloat16Ranks), "Take fewer ranks"});
+    }
+    if (arguments_.root < 0 || arguments_.root >= world_.size()) {
+      throw InputError({fmt::format("--root {} is no rank", arguments_.root),
+                        fmt::format("they are numbered 0 to {}", world_.size() - 1), ""});
+    }
+  }
+
   void prepare() {
     train::validate(arguments_.config);
-    options_.collective =
-        choose("--collective", arguments_.collective,
-               std::array{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather});
     options_.type =
-        choose("--type", arguments_.type, std::array{NumberType::float32, NumberType::float64, NumberType::int32});
-    if (arguments_.largest < arguments_.smallest || arguments_.smallest.value() == 0) {
-      throw InputError({fmt::format("--min-bytes {} to --max-bytes {} has no size", arguments_.smallest.value(),
-                                    arguments_.largest.value()),
-                        "sizes double from the one up to the other", ""});
-    }
+        choose("--type", arguments_.type,
+               std::array{NumberType::float32, NumberType::float64, NumberType::int32, NumberType::bfloat16});
+    options_.reduction =
+        choose("--op", arguments_.reduction, std::array{Reduction::sum, Reduction::average, Reduction::maximum});
+    options_.root = arguments_.root;
+    check_values();
     if (!arguments_.config.emulate.empty()) emulated_ = comm::parse_emulated_link(arguments_.config.emulate);
-    choose_algorithms();
+    choose_collectives();
+    choose_contenders();
     check_sizes();
     const parallel::SyncOptions sync = train::sync_options(arguments_.config);
     options_.segment = sync.segment, options_.slots = sync.slots;
@@ -143,35 +171,106 @@ class Bench {
     if (!arguments_.csv.empty()) csv_.emplace(arguments_.csv);
   }
 
-  // MPI's own collectives cannot be run over an emulated link, and mean nothing for one rank.
-  void choose_algorithms() {
-    options_.algorithms.clear();
-    for (const std::string& name : arguments_.algorithms) {
-      const Algorithm algorithm = choose("--algorithm", name, std::array{Algorithm::ring, Algorithm::mpi});
-      if (algorithm == Algorithm::mpi && emulated_) {
-        left_out_ = "MPI's own collectives are left out: they would run on the real link, not on the emulated one";
-      } else if (algorithm == Algorithm::mpi && world_.size() == 1) {
-        left_out_ = "MPI's own collectives are left out: one rank sends nothing";
-      } else if (std::ranges::find(options_.algorithms, algorithm) == options_.algorithms.end()) {
-        options_.algorithms.push_back(algorithm);
-      }
-    }
-    if (options_.algorithms.empty()) {
-      throw InputError({"there is nothing to run", left_out_, "Add ring to --algorithm"});
+  void choose_collectives() {
+    options_.collectives.clear();
+    for (const std::string& name : arguments_.collectives) {
+      const auto all = schedule::collectives();
+      const auto wanted =
+          name == "all" ? std::vector(all.begin(), all.end()) : std::vector{schedule::parse_collective(name)};
+      for (const Collective collective : wanted) add_once(options_.collectives, collective);
     }
   }
 
-  cost::Network network() {
-    if (machine_) return machine_->network(emulated_ ? std::vector<int>{} : world_.nodes());
+  void choose_contenders() {
+    options_.contenders.clear();
+    for (const Collective collective : options_.collectives) {
+      if (arguments_.algorithms.empty()) add({Contender::Kind::algorithm, algorithms_of(collective).front()});
+      for (const std::string& name : arguments_.algorithms) {
+        if (name == "all") add_all(collective);
+      }
+    }
+    for (const std::string& name : arguments_.algorithms) {
+      if (name != "all") add(contender(name));
+    }
+    if (arguments_.algorithms.empty()) add(kMpi);
+    if (options_.contenders.empty()) {
+      throw InputError({"there is nothing to run", left_out_, "Add an algorithm of ours to --algorithm"});
+    }
+    for (const Contender& one : options_.contenders) require_a_collective(one);
+  }
+
+  void add_all(Collective collective) {
+    for (const schedule::Algorithm algorithm : algorithms_of(collective)) add({Contender::Kind::algorithm, algorithm});
+    add(kMpi);
+  }
+
+  Contender contender(const std::string& name) {
+    if (name == "mpi") return kMpi;
+    if (name == "auto") return {Contender::Kind::automatic};
+    if (name.find_first_of(":;@") == std::string::npos) {
+      return {Contender::Kind::algorithm, schedule::parse_algorithm(name)};
+    }
+    if (options_.collectives.size() != 1) {
+      throw InputError({fmt::format("--algorithm '{}' is for one collective", name), "each has algorithms of its own",
+                        "Give one --collective"});
+    }
+    options_.ranges = schedule::parse_execution_ranges(options_.collectives.front(), name);
+    return {Contender::Kind::automatic};
+  }
+
+  // What makes no sense for MPI's own is left out, and said.
+  void add(const Contender& contender) {
+    if (contender == kMpi) left_out_ = why_not_mpi();
+    if (contender.is_ours() || left_out_.empty()) add_once(options_.contenders, contender);
+  }
+
+  std::string why_not_mpi() const {
+    const std::string what = "MPI's own collectives are left out: ";
+    if (emulated_) return what + "they would run on the real link, not on the emulated one";
+    if (world_.size() == 1) return what + "one rank sends nothing";
+    if (options_.type == NumberType::bfloat16) return what + "MPI has no bfloat16";
+    if (options_.reduction == Reduction::average) return what + "MPI has no average";
+    return "";
+  }
+
+  void require_a_collective(const Contender& contender) const {
+    const auto has = [&](Collective collective) {
+      return contender.kind != Contender::Kind::algorithm || has_algorithm(collective, contender.algorithm);
+    };
+    if (std::ranges::any_of(options_.collectives, has)) return;
+    const Collective first = options_.collectives.front();
+    std::vector<std::string_view> names;
+    for (const schedule::Algorithm algorithm : algorithms_of(first)) names.push_back(to_text(algorithm));
+    throw InputError({fmt::format("none of the collectives has an algorithm {}", to_text(contender.algorithm)), "",
+                      fmt::format("{} has: {}", to_text(first), fmt::join(names, ", "))});
+  }
+
+  template <class Value>
+  static void add_once(std::vector<Value>& values, const Value& value) {
+    if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+  }
+
+  // To predict with the machine file or what is measured now; to choose by the file, the emulated link or assumptions.
+  void choose_networks() {
+    const std::vector<int> node = emulated_ ? std::vector<int>{} : world_.nodes();
+    options_.known = cost::assumed_network(node), known_by_ = "assumptions on shared memory and 10 Gb/s Ethernet";
+    if (emulated_) {
+      options_.known = cost::Link{emulated_->latency, {}, cost::SecondsPerByte(1 / emulated_->bandwidth.value())};
+      known_by_ = "the emulated link";
+    }
+    if (machine_) {
+      options_.network = options_.known = machine_->network(node), known_by_ = "the machine file";
+      return;
+    }
     measure::CalibrationOptions options;
     options.segment = std::max<Elements>(1, options_.segment.value() / static_cast<Elements>(sizeof(float)));
     options.slots = options_.slots, options.deadline = options_.deadline;
-    return measure::quick_calibration(transport_, options).link;
+    options_.network = measure::quick_calibration(transport_, options).link;
   }
 
   void announce() const {
     const std::vector<int>& node = options_.network.node;
-    fmt::print("{}, {}; ring in segments of {}, {} slots\n", environment_.placement(), environment_.library(),
+    fmt::print("{}, {}; segments of {}, {} slots\n", environment_.placement(), environment_.library(),
                to_text(options_.segment), options_.slots);
     if (world_.size() > 1) {
       fmt::print("{}{} ({})\n", node.empty() ? "link " : "", cost::to_text(options_.network),
@@ -180,7 +279,17 @@ class Bench {
       fmt::print("one rank: nothing is sent\n");
     }
     if (!left_out_.empty()) fmt::print("{}\n", left_out_);
-    fmt::print("{}", report::bench_header(options_.collective));
+    const Contender automatic{Contender::Kind::automatic};
+    if (std::ranges::find(options_.contenders, automatic) == options_.contenders.end()) return;
+    fmt::print("auto chooses by {}", known_by_);
+    if (!options_.ranges.empty()) fmt::print(", but {}", schedule::to_text(options_.ranges));
+    fmt::print("\n");
+  }
+
+  void print(const measure::BenchRow& row) {
+    if (shown_ != row.collective) fmt::print("{}", report::bench_header(row.collective));
+    shown_ = row.collective;
+    fmt::print("{}", report::bench_line(row));
     std::fflush(stdout);
   }
 
@@ -198,7 +307,8 @@ class Bench {
   std::optional<comm::EmulatedLink> emulated_;
   std::optional<cost::Machine> machine_;
   std::optional<AtomicFile> json_, csv_;
-  std::string left_out_;
+  std::string left_out_, known_by_;
+  std::optional<Collective> shown_;
 };
 
 }  // namespace

@@ -176,6 +176,7 @@ class Engine::Core {
     Slot& slot = *slots_[active_[position]];
     active_.erase(active_.begin() + static_cast<std::ptrdiff_t>(position));
     scratch_[slot.scratch].used = false;
+    if (const OperationSpec& spec = slot.operation.spec(); spec.finish) spec.finish(spec.data);
     slot.timeline.finished = Clock::now();
     --under_way_;
     slot.done.store(true);

@@ -70,6 +70,7 @@ void Operation::start(int tag, std::uint64_t token_base, std::span<std::byte> sc
 
 void Operation::finish_step(StepId step) {
   --(spec_.plan->steps[index(step)].action == Action::send ? sends_ : receives_).in_flight;
+  if (spec_.element.wire != nullptr) take_in(step);
   release(step);
 }
 
@@ -91,11 +92,42 @@ bool Operation::post_next(Queue& queue, comm::Transport& transport) {
 void Operation::post(StepId id, comm::Transport& transport) {
   const Step& step = spec_.plan->steps[index(id)];
   const comm::Envelope envelope{step.peer, tag_, spec_.purpose, token_base_ + static_cast<std::uint64_t>(id)};
+  const std::span<std::byte> carried = message(id);
   if (step.action == Action::send) {
-    transport.post_send(envelope, bytes(step.from));
+    transport.post_send(envelope, carried);
   } else {
-    transport.post_receive(envelope, bytes(step.to));
+    transport.post_receive(envelope, carried);
   }
+}
+
+std::span<std::byte> Operation::message(StepId id) {
+  const Step& step = spec_.plan->steps[index(id)];
+  const std::span<std::byte> elements = bytes(step.action == Action::send ? step.from : step.to);
+  if (spec_.element.wire == nullptr) return elements;
+  const std::span<std::byte> wire = stage_.take(id, static_cast<std::size_t>(step.count()) * spec_.element.wire->size);
+  if (step.action == Action::send) spec_.element.wire->encode(wire.data(), elements.data(), step.count());
+  return wire;
+}
+
+void Operation::take_in(StepId id) {
+  const Step& step = spec_.plan->steps[index(id)];
+  if (step.action == Action::receive) {
+    spec_.element.wire->decode(bytes(step.to).data(), stage_.of(id).data(), step.count());
+  }
+  stage_.give_back(id);
+}
+
+std::span<std::byte> Operation::Stage::take(StepId step, std::size_t bytes) {
+  if (taken_.size() <= index(step)) taken_.resize(index(step) + 1);
+  AlignedVector<std::byte>& memory = taken_[index(step)];
+  if (!free_.empty()) memory = std::move(free_.back()), free_.pop_back();
+  memory.resize(bytes);
+  return memory;
+}
+
+void Operation::Stage::give_back(StepId step) {
+  free_.push_back(std::move(taken_[index(step)]));
+  taken_[index(step)].clear();
 }
 
 bool Operation::compute_next() {

@@ -31,6 +31,8 @@ MPI_Datatype native(Number type) {
   return MPI_DATATYPE_NULL;
 }
 
+MPI_Op native(NativeReduction reduction) { return reduction == NativeReduction::sum ? MPI_SUM : MPI_MAX; }
+
 std::size_t size_of(Number type) { return type == Number::float64 ? 8 : 4; }
 
 int count_of(std::span<const std::byte> data, Number type) {
@@ -93,8 +95,8 @@ class NativeCollectives::Watch {
   std::thread thread_;  // last: it looks at the above
 };
 
-NativeCollectives::NativeCollectives(const Communicator& communicator, Number type)
-    : communicator_(communicator), type_(type) {
+NativeCollectives::NativeCollectives(const Communicator& communicator, Number type, NativeReduction reduction)
+    : communicator_(communicator), type_(type), reduction_(reduction) {
   ANNULET_EXPECTS(!communicator.is_null(), "MPI's collectives need a communicator");
   watch_ = std::make_unique<Watch>(CommunicatorAccess::deadline(communicator), communicator.rank());
 }
@@ -104,7 +106,23 @@ NativeCollectives::~NativeCollectives() = default;
 void NativeCollectives::all_reduce(std::span<std::byte> data) {
   const int count = count_of(data, type_);
   watch_->run("MPI_Allreduce", [&] {
-    return MPI_Allreduce(MPI_IN_PLACE, data.data(), count, native(type_), MPI_SUM, comm::native(communicator_));
+    return MPI_Allreduce(MPI_IN_PLACE, data.data(), count, native(type_), native(reduction_),
+                         comm::native(communicator_));
+  });
+}
+
+void NativeCollectives::broadcast(std::span<std::byte> data, int root) {
+  const int count = count_of(data, type_);
+  watch_->run("MPI_Bcast",
+              [&] { return MPI_Bcast(data.data(), count, native(type_), root, comm::native(communicator_)); });
+}
+
+void NativeCollectives::reduce(std::span<std::byte> data, int root) {
+  const int count = count_of(data, type_);
+  const bool is_root = communicator_.rank() == root;
+  watch_->run("MPI_Reduce", [&] {
+    return MPI_Reduce(is_root ? MPI_IN_PLACE : data.data(), data.data(), count, native(type_), native(reduction_), root,
+                      comm::native(communicator_));
   });
 }
 
@@ -115,7 +133,7 @@ void NativeCollectives::reduce_scatter(std::span<const std::byte> data, std::spa
       chunk.size() == static_cast<std::size_t>(counts[static_cast<std::size_t>(communicator_.rank())]) * size_of(type_),
       "the result has the size of this rank's chunk");
   watch_->run("MPI_Reduce_scatter", [&] {
-    return MPI_Reduce_scatter(data.data(), chunk.data(), counts.data(), native(type_), MPI_SUM,
+    return MPI_Reduce_scatter(data.data(), chunk.data(), counts.data(), native(type_), native(reduction_),
                               comm::native(communicator_));
   });
 }

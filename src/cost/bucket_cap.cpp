@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "annulet/base/error.hpp"
+#include "annulet/cost/choice.hpp"
 
 namespace annulet::cost {
 namespace {
@@ -13,22 +14,28 @@ constexpr double kAsCheap = 1.01;
 constexpr SecondsPerByte kAssumedMoving{1 / 5e9}, kAssumedAdding{1 / 10e9};
 constexpr int kOptimizerMoves = 4;  // gradient and weight read, momentum read and written, in gradients' bytes
 
-CapPrediction predicted(StepInput& input, Bytes cap, Bytes first) {
+using Preferred = std::optional<std::vector<schedule::ExecutionRange>>;
+
+CapPrediction predicted(StepInput& input, Bytes cap, Bytes first, const Preferred& preferred) {
   input.sync.bucket = cap, input.sync.first_bucket = std::min(first, cap);
+  if (preferred && input.world > 1) {
+    input.sync.executions =
+        bucket_executions(input.tensors, input.element, input.world, input.sync, input.network, *preferred);
+  }
   const StepPrediction step = predict_step(input);
   return {cap, step.buckets.size(), step.step};
 }
 
 }  // namespace
 
-BucketCapChoice cheapest_bucket_cap(StepInput input) {
+BucketCapChoice cheapest_bucket_cap(StepInput input, const Preferred& preferred) {
   const Bytes first = input.sync.first_bucket;
   input.sync.bucket = kSmallestCap, input.sync.first_bucket = std::min(first, kSmallestCap);
   input.closed_form = !can_simulate(input);  // one method for the whole curve: that of the most buckets
   const Bytes model = input.element * std::accumulate(input.tensors.begin(), input.tensors.end(), Elements{0});
   BucketCapChoice choice;
   for (Bytes cap = kSmallestCap;; cap = cap * 2) {
-    const CapPrediction point = predicted(input, cap, first);
+    const CapPrediction point = predicted(input, cap, first, preferred);
     const bool same =
         !choice.curve.empty() && choice.curve.back().buckets == point.buckets && choice.curve.back().step == point.step;
     if (same) choice.curve.pop_back();
@@ -59,10 +66,6 @@ StepProfile estimated_profile(const std::vector<Elements>& tensors, Bytes elemen
   profile.moving = kAssumedMoving, profile.adding = kAssumedAdding;
   profile.optimizer = kAssumedMoving * (element * (kOptimizerMoves * all));
   return profile;
-}
-
-Link assumed_link() {
-  return {Seconds(20e-6), Seconds(0), SecondsPerByte(1 / 1.25e9), kAssumedAdding, "assumed: 10 Gb/s Ethernet"};
 }
 
 }  // namespace annulet::cost

@@ -4,12 +4,11 @@
 #include <bit>
 #include <cmath>
 
-#include "annulet/schedule/chunks.hpp"
-#include "annulet/schedule/recursive_doubling.hpp"
-#include "annulet/schedule/ring.hpp"
-
 namespace annulet::cost {
 namespace {
+
+using schedule::Algorithm;
+using schedule::Collective;
 
 // What follows one after the other on the longest way through a collective: `messages` of `bytes` each through a port,
 // and `steps` latencies.
@@ -41,143 +40,128 @@ Way ring_half(double bytes, int ranks) {
   return {{{steps, steps, chunk}}, steps * chunk};
 }
 
-// The first chunk takes p-1 hops, and p-1 others follow it through the last one.
-Way chain(double bytes, int ranks) {
-  const double steps = ranks - 1, chunk = bytes / ranks;
-  return {{{steps, 2 * steps, chunk}}, steps * chunk, steps * chunk};
-}
-
 Way direct_half(double bytes, int ranks) {
   const double others = ranks - 1, chunk = bytes / ranks;
-  return {{{ranks > 1 ? 1.0 : 0.0, others, chunk}}, others * chunk};
+  return {{{1, others, chunk}}, others * chunk};
 }
 
-// Half of the vector, a quarter, ...
+// The larger half of a group's chunks, of the half's, ...; in odd groups the first rank gets two halves.
 Way halving(double bytes, int ranks) {
   Way way;
-  for (int k = 0; k < log2_floor(ranks); ++k) {
-    bytes /= 2;
-    way.hops.push_back({1, 1, bytes});
-    way.added += bytes;
+  for (int group = ranks; group > 1; group = (group + 1) / 2) {
+    const int half = group / 2;
+    way.hops.push_back({1, 1, bytes * (group - half) / ranks});
+    way.added += bytes * (group % 2 == 0 ? half : 2 * half) / ranks;
+  }
+  return way;
+}
+
+// The mirror image; the first rank of an odd group sends twice, at most the vector once more over all levels.
+Way doubling(double bytes, int ranks) {
+  Way way = without_adding(halving(bytes, ranks));
+  const double levels = log2_ceil(ranks);
+  if (!is_power(ranks)) way.hops.push_back({0, levels, bytes / levels});
+  return way;
+}
+
+// In round i 2^i chunks or what is missing, as two messages where they wrap.
+Way bruck_way(double bytes, int ranks) {
+  Way way;
+  for (int have = 1; have < ranks; have *= 2) {
+    const int chunks = std::min(have, ranks - have), messages = chunks > 1 ? 2 : 1;
+    way.hops.push_back({1, double(messages), bytes * chunks / ranks / messages});
   }
   return way;
 }
 
 Way whole_vectors(double bytes, double steps) { return {{{steps, steps, bytes}}, steps * bytes}; }
 
+// The first of S segments takes p-1 hops, and S-1 others follow it through the last one.
+Way chain(double bytes, int ranks, double segments) {
+  const double steps = ranks - 1, segment = bytes / segments;
+  return {{{steps, steps + segments - 1, segment}}, steps * segment, (segments - 1) * segment};
+}
+
+// A reduce, and a broadcast in which a rank sends every segment to both its children.
+Way tree_in_segments(double bytes, int ranks, double segments) {
+  const double deep = log2_floor(ranks), children = std::min(2, ranks - 1), segment = bytes / segments;
+  const double messages = deep + segments - 1;
+  return {{{deep, messages, segment}, {deep, children * messages, segment}}, children * messages * segment};
+}
+
 Way with_folding(Way way, double bytes, int ranks) {
   if (is_power(ranks)) return way;
   return then(std::move(way), {{{2, 2, bytes}}, bytes});
 }
 
-Way way_of(const CollectiveShape& shape);
-
-Way all_reduce_way(const CollectiveShape& shape) {
-  const double bytes = shape.bytes.as_double();
-  const int p = shape.ranks, q = power_below(p);
-  const auto half = [&](CollectiveKind kind) {
-    CollectiveShape part = shape;
-    part.kind = kind;
-    return way_of(part);
-  };
-  switch (shape.algorithm) {
-    case Algorithm::recursive_doubling:
-      return with_folding(whole_vectors(bytes, log2_floor(p)), bytes, p);
-    case Algorithm::recursive_halving:
-      return with_folding(then(halving(bytes, q), without_adding(halving(bytes, q))), bytes, p);
-    case Algorithm::tree:
-      return then(half(CollectiveKind::reduce), half(CollectiveKind::broadcast));
-    default:
-      return then(half(CollectiveKind::reduce_scatter), half(CollectiveKind::all_gather));
-  }
+double segments_of(const CollectiveShape& shape) {
+  if (shape.segment.value() == 0) return shape.ranks;
+  return std::max(1.0, std::ceil(shape.bytes / shape.segment));
 }
 
 // Of a collective that adds; one that only moves goes the same way.
 Way adding_way(const CollectiveShape& shape) {
   const double bytes = shape.bytes.as_double();
-  const bool rooted = shape.kind == CollectiveKind::broadcast || shape.kind == CollectiveKind::reduce;
+  const int p = shape.ranks, q = power_below(p);
   switch (shape.algorithm) {
-    case Algorithm::tree:
-      return whole_vectors(bytes, log2_ceil(shape.ranks));
-    case Algorithm::direct:
-      return direct_half(bytes, shape.ranks);
     case Algorithm::ring:
-      return rooted ? chain(bytes, shape.ranks) : ring_half(bytes, shape.ranks);
-    default:
-      return halving(bytes, shape.ranks);
+      return ring_half(bytes, p);
+    case Algorithm::recursive_doubling:
+      if (shape.collective == Collective::all_gather) return doubling(bytes, p);
+      return with_folding(whole_vectors(bytes, log2_floor(p)), bytes, p);
+    case Algorithm::recursive_halving:
+      return halving(bytes, p);
+    case Algorithm::recursive_halving_doubling:
+      return with_folding(then(halving(bytes, q), doubling(bytes, q)), bytes, p);
+    case Algorithm::binomial_tree:
+      return whole_vectors(bytes, log2_ceil(p));
+    case Algorithm::pipelined_tree:
+      return tree_in_segments(bytes, p, segments_of(shape));
+    case Algorithm::pipelined_chain:
+      return chain(bytes, p, segments_of(shape));
+    case Algorithm::bruck:
+      return bruck_way(bytes, p);
+    case Algorithm::direct:
+      return direct_half(bytes, p);
   }
+  return {};
 }
 
 Way way_of(const CollectiveShape& shape) {
-  if (shape.kind == CollectiveKind::all_reduce) return all_reduce_way(shape);
-  const bool adds = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::reduce;
-  return adds ? adding_way(shape) : without_adding(adding_way(shape));
+  if (shape.ranks == 1) return {};
+  Way way = adding_way(shape);
+  if (shape.collective == Collective::broadcast || shape.collective == Collective::all_gather) {
+    return without_adding(std::move(way));
+  }
+  const bool of_halves = shape.algorithm == Algorithm::ring || shape.algorithm == Algorithm::direct ||
+                         shape.algorithm == Algorithm::binomial_tree;
+  if (shape.collective != Collective::all_reduce || !of_halves) return way;
+  return then(way, without_adding(way));
+}
+
+Bytes payload_of(const CollectiveShape& shape) {
+  if (shape.collective != Collective::all_gather) return shape.bytes;
+  const std::int64_t elements = shape.bytes.value() / shape.element.value();
+  return shape.element * ((elements + shape.ranks - 1) / shape.ranks);
 }
 
 void expect_known(const CollectiveShape& shape) {
   ANNULET_EXPECTS(shape.ranks >= 1 && shape.bytes >= Bytes(0) && shape.element >= Bytes(1), "a collective has ranks");
-  const auto known = algorithms_of(shape.kind, shape.ranks);
-  ANNULET_EXPECTS(std::ranges::find(known, shape.algorithm) != known.end(), "the collective has this algorithm");
+  ANNULET_EXPECTS(has_algorithm(shape.collective, shape.algorithm), "the collective has this algorithm");
 }
 
 }  // namespace
-
-std::string_view to_text(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return "all-reduce";
-    case CollectiveKind::reduce_scatter:
-      return "reduce-scatter";
-    case CollectiveKind::all_gather:
-      return "all-gather";
-    case CollectiveKind::broadcast:
-      return "broadcast";
-    case CollectiveKind::reduce:
-      return "reduce";
-  }
-  return "";
-}
-
-std::string_view to_text(Algorithm algorithm) {
-  switch (algorithm) {
-    case Algorithm::ring:
-      return "ring";
-    case Algorithm::recursive_doubling:
-      return "recursive doubling";
-    case Algorithm::recursive_halving:
-      return "recursive halving";
-    case Algorithm::tree:
-      return "tree";
-    case Algorithm::direct:
-      return "direct";
-  }
-  return "";
-}
-
-std::vector<Algorithm> algorithms_of(CollectiveKind kind, int ranks) {
-  using enum Algorithm;
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return {ring, recursive_doubling, recursive_halving, tree, direct};
-    case CollectiveKind::reduce_scatter:
-      return is_power(ranks) ? std::vector{ring, recursive_halving, direct} : std::vector{ring, direct};
-    case CollectiveKind::all_gather:
-      return is_power(ranks) ? std::vector{ring, recursive_doubling, direct} : std::vector{ring, direct};
-    default:
-      return {ring, tree};
-  }
-}
 
 PredictedTime predicted_time(const CollectiveShape& shape, const Link& link) {
   expect_known(shape);
   const Way way = way_of(shape);
   PredictedTime time;
+  time.steps = schedule::steps(shape.collective, shape.algorithm, shape.ranks);
   for (const Hops& hops : way.hops) {
     const Bytes message(static_cast<std::int64_t>(std::ceil(hops.bytes)));
     const bool eager = link.is_eager(message);
     const Seconds gap = eager ? link.eager->gap : link.gap;
     const SecondsPerByte beta = eager ? link.eager->beta : link.beta;
-    time.steps += static_cast<int>(hops.steps);
     time.latency += hops.steps * link.latency(message) + hops.messages * gap;
     time.bandwidth += Seconds(hops.messages * hops.bytes * beta.value());
   }
@@ -204,91 +188,13 @@ std::vector<Link> links_of(const Machine& machine, int ranks) {
   return {machine.between};
 }
 
-namespace {
-
-// Elements that a rank sends. Ranks that fold are 0, 2, ... of the first 2 (p-q); the odd ones among them have the
-// positions before all others (schedule/recursive_doubling.hpp).
-class Sends {
- public:
-  Sends(Algorithm algorithm, Elements elements, int ranks)
-      : algorithm_(algorithm), n_(elements), p_(ranks), q_(power_below(ranks)) {}
-
-  Elements of(CollectiveKind kind, int rank) const {
-    switch (kind) {
-      case CollectiveKind::all_reduce:
-        return all_reduce(rank);
-      case CollectiveKind::reduce_scatter:
-        return n_ - schedule::chunk(n_, p_, rank).count;
-      case CollectiveKind::all_gather:
-        return all_gather(rank);
-      case CollectiveKind::broadcast:
-        return algorithm_ == Algorithm::tree ? children(rank) * n_ : (rank < p_ - 1 ? n_ : 0);
-      case CollectiveKind::reduce:
-        return rank == 0 ? 0 : n_;
-    }
-    return 0;
-  }
-
- private:
-  Elements all_reduce(int rank) const {
-    if (algorithm_ == Algorithm::tree) return of(CollectiveKind::reduce, rank) + of(CollectiveKind::broadcast, rank);
-    if (algorithm_ == Algorithm::ring || algorithm_ == Algorithm::direct) {
-      return of(CollectiveKind::reduce_scatter, rank) + all_gather(rank);
-    }
-    const int folded = p_ - q_;
-    const bool in_a_pair = rank < 2 * folded;
-    if (in_a_pair && rank % 2 == 0) return n_;
-    const int position = in_a_pair ? rank / 2 : rank - folded;
-    const Elements own = algorithm_ == Algorithm::recursive_doubling ? log2_floor(p_) * n_ : halved(position);
-    return own + (in_a_pair ? n_ : 0);
-  }
-
-  Elements all_gather(int rank) const {
-    if (algorithm_ == Algorithm::ring) return schedule::ring_all_gather_sends(n_, p_, rank);
-    if (algorithm_ == Algorithm::direct) return (p_ - 1) * schedule::chunk(n_, p_, rank).count;
-    return doubled(rank);
-  }
-
-  Elements halved(int position) const { return n_ - schedule::chunk(n_, q_, position).count + doubled(position); }
-
-  // Its chunk, then the two of its pair, then four, ...
-  Elements doubled(int position) const {
-    Elements sent = 0;
-    for (int size = 1; size < q_; size *= 2) {
-      const int first = position / size * size;
-      sent += schedule::chunk(n_, q_, first + size - 1).end() - schedule::chunk(n_, q_, first).first;
-    }
-    return sent;
-  }
-
-  // In a binomial tree of root 0: rank + 2^k below its lowest bit.
-  Elements children(int rank) const {
-    Elements count = 0;
-    for (std::int64_t step = 1; rank + step < p_ && (rank & step) == 0; step *= 2) ++count;
-    return count;
-  }
-
-  Algorithm algorithm_;
-  Elements n_;
-  int p_, q_;
-};
-
-Bytes payload_of(const CollectiveShape& shape) {
-  if (shape.kind != CollectiveKind::all_gather) return shape.bytes;
-  const std::int64_t elements = shape.bytes.value() / shape.element.value();
-  return shape.element * ((elements + shape.ranks - 1) / shape.ranks);
-}
-
-}  // namespace
-
 WireBytes wire_bytes(const CollectiveShape& shape) {
   expect_known(shape);
   ANNULET_EXPECTS(shape.bytes.value() % shape.element.value() == 0, "a vector has whole elements");
-  const Sends sends(shape.algorithm, shape.bytes.value() / shape.element.value(), shape.ranks);
+  const Elements elements = shape.bytes.value() / shape.element.value();
   WireBytes wire{payload_of(shape), {}, {}, {}, shape.ranks};
-  if (shape.ranks == 1) return wire;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    const Bytes sent = shape.element * sends.of(shape.kind, rank);
+    const Bytes sent = shape.element * planned_sends(shape.collective, shape.algorithm, {rank, shape.ranks, elements});
     wire.total += sent;
     wire.least = rank == 0 ? sent : std::min(wire.least, sent);
     wire.largest = std::max(wire.largest, sent);
@@ -301,23 +207,15 @@ WireBytes charged_tree_bytes(const CollectiveShape& shape) {
   return {shape.bytes, sent, sent, sent * shape.ranks, shape.ranks};
 }
 
-double least_wire_bytes(CollectiveKind kind, Bytes bytes, int ranks) {
+double least_wire_bytes(Collective collective, Bytes bytes, int ranks) {
   if (ranks == 1) return 0;
   const double part = bytes.as_double() * (ranks - 1) / ranks;
-  if (kind == CollectiveKind::all_reduce) return 2 * part;
-  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather ? part : bytes.as_double();
-}
-
-Seconds ring_reduce_scatter_time(Bytes bytes, int ranks, const Link& link) {
-  return predicted_time({CollectiveKind::reduce_scatter, Algorithm::ring, bytes, ranks}, link).total();
-}
-
-Seconds ring_all_gather_time(Bytes bytes, int ranks, const Link& link) {
-  return predicted_time({CollectiveKind::all_gather, Algorithm::ring, bytes, ranks}, link).total();
+  if (collective == Collective::all_reduce) return 2 * part;
+  return collective == Collective::reduce_scatter || collective == Collective::all_gather ? part : bytes.as_double();
 }
 
 Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Link& link) {
-  return predicted_time({CollectiveKind::all_reduce, Algorithm::ring, bytes, ranks}, link).total();
+  return predicted_time({Collective::all_reduce, Algorithm::ring, bytes, ranks}, link).total();
 }
 
 Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Network& network) {
@@ -337,8 +235,10 @@ Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Network& network) {
   return std::max(moving, waiting);
 }
 
-Seconds recursive_doubling_time(Bytes bytes, int ranks, const Link& link) {
-  return predicted_time({CollectiveKind::all_reduce, Algorithm::recursive_doubling, bytes, ranks}, link).total();
+Seconds total_time(const CollectiveShape& shape, const Network& network) {
+  const bool ring = shape.collective == Collective::all_reduce && shape.algorithm == Algorithm::ring;
+  if (ring) return ring_all_reduce_time(shape.bytes, shape.ranks, network);
+  return predicted_time(shape, network.ring_link()).total();
 }
 
 }  // namespace annulet::cost

@@ -54,12 +54,13 @@ class Pair {
 
 }  // namespace
 
-std::vector<Crossover> crossovers(CollectiveKind kind, int ranks, std::span<const Link> links) {
-  const auto algorithms = algorithms_of(kind, ranks);
+std::vector<Crossover> crossovers(schedule::Collective collective, int ranks, std::span<const Link> links) {
+  const auto algorithms = schedule::algorithms_of(collective);
   std::vector<Crossover> found;
   for (std::size_t a = 0; a < algorithms.size(); ++a) {
     for (std::size_t b = a + 1; b < algorithms.size(); ++b) {
-      const CollectiveShape of_a{kind, algorithms[a], Bytes(0), ranks}, of_b{kind, algorithms[b], Bytes(0), ranks};
+      const CollectiveShape of_a{collective, algorithms[a], Bytes(0), ranks},
+          of_b{collective, algorithms[b], Bytes(0), ranks};
       Pair(of_a, of_b, links).add_crossovers(found);
     }
   }

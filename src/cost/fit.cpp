@@ -135,7 +135,7 @@ void add_residuals(std::span<const RingPoint> points, LinkFit& fit) {
 Seconds ring_point_time(const RingPoint& point, const Link& link) {
   if (is_linear(point) || simulated_steps(point) > kMostSimulatedSteps) return linear_time(point, link);
   std::vector<schedule::Plan> plans;
-  Collective collective{{}, kElement, std::vector<Seconds>(static_cast<std::size_t>(point.ranks))};
+  LaunchedCollective collective{{}, kElement, std::vector<Seconds>(static_cast<std::size_t>(point.ranks))};
   for (int rank = 0; rank < point.ranks; ++rank) {
     plans.push_back(schedule::ring_all_reduce({rank, point.ranks, elements_of(point), point.segment, point.slots}));
   }

@@ -237,7 +237,7 @@ ProbeFit explained(std::span<const Probe> probes, const ProbeFitProblem& problem
 }  // namespace
 
 Seconds probe_time(const Probe& probe, const Network& network) {
-  Collective collective{{}, Bytes(sizeof(float)), std::vector<Seconds>(probe.plans.size())};
+  LaunchedCollective collective{{}, Bytes(sizeof(float)), std::vector<Seconds>(probe.plans.size())};
   for (const schedule::Plan& plan : probe.plans) collective.plans.push_back(&plan);
   const std::vector<Seconds> ends = simulate(std::span(&collective, 1), network).front();
   return probe.timed < 0 ? *std::max_element(ends.begin(), ends.end()) : ends[static_cast<std::size_t>(probe.timed)];

@@ -43,7 +43,7 @@ struct Event {
 
 class Simulation {
  public:
-  Simulation(std::span<const Collective> collectives, const Network& network, const SimulationOptions& options)
+  Simulation(std::span<const LaunchedCollective> collectives, const Network& network, const SimulationOptions& options)
       : collectives_(collectives), network_(network), options_(options) {
     const int world = collectives.empty() ? 0 : static_cast<int>(collectives.front().plans.size());
     ANNULET_EXPECTS(network.node.empty() || network.node.size() == index(world), "every rank is on a node");
@@ -272,7 +272,7 @@ class Simulation {
 
   Bytes bytes(std::size_t collective, Elements count) const { return collectives_[collective].element * count; }
 
-  std::span<const Collective> collectives_;
+  std::span<const LaunchedCollective> collectives_;
   Network network_;
   SimulationOptions options_;
   std::vector<Rank> ranks_;
@@ -286,7 +286,7 @@ class Simulation {
 
 }  // namespace
 
-std::vector<std::vector<Seconds>> simulate(std::span<const Collective> collectives, const Network& network,
+std::vector<std::vector<Seconds>> simulate(std::span<const LaunchedCollective> collectives, const Network& network,
                                            const SimulationOptions& options) {
   return Simulation(collectives, network, options).run();
 }

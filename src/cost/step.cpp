@@ -6,7 +6,6 @@
 #include "annulet/cost/closed_form.hpp"
 #include "annulet/cost/simulate.hpp"
 #include "annulet/schedule/recursive_doubling.hpp"
-#include "annulet/schedule/ring.hpp"
 
 namespace annulet::cost {
 namespace {
@@ -24,9 +23,9 @@ std::vector<schedule::Plan> plans_of(const StepInput& input, const schedule::Buc
 }
 
 // `slowdown` as in StepInput.
-Collective collective(const std::vector<schedule::Plan>& plans, Bytes element, Seconds launched,
-                      const std::vector<double>& slowdown = {}) {
-  Collective result{{}, element, std::vector<Seconds>(plans.size(), launched)};
+LaunchedCollective collective(const std::vector<schedule::Plan>& plans, Bytes element, Seconds launched,
+                              const std::vector<double>& slowdown = {}) {
+  LaunchedCollective result{{}, element, std::vector<Seconds>(plans.size(), launched)};
   for (std::size_t r = 0; r < slowdown.size(); ++r) result.launched[r] *= slowdown[r];
   for (const schedule::Plan& plan : plans) result.plans.push_back(&plan);
   return result;
@@ -69,26 +68,41 @@ class Predictor {
   // A world of one checks nothing.
   Seconds check(Bytes bytes) const { return input_.world > 1 ? input_.profile.check * bytes : Seconds(0); }
 
-  // What a bucket takes of rank 0's core: what it sends and receives is moved, a p-th of it less is added.
+  CollectiveShape shape_of(const schedule::Bucket& bucket) const {
+    const Bytes bytes = input_.element * bucket.elements.count;
+    const schedule::Execution execution = schedule::bucket_execution(bytes, input_.sync);
+    return {
+        schedule::Collective::all_reduce, execution.algorithm, bytes, input_.world, input_.element, execution.segment};
+  }
+
+  // What a bucket takes of rank 0's core: what it sends and receives is moved, what it receives to add is added.
   Seconds core_time(const schedule::Bucket& bucket) const {
     const Elements n = bucket.elements.count;
-    const Elements sent = schedule::ring_all_reduce_sends(n, input_.world, 0);
-    const Elements added = n - schedule::chunk(n, input_.world, 0).count;
+    const Elements sent = schedule::bucket_sends(0, input_.world, n, input_.element, input_.sync);
     const SecondsPerByte known = input_.network.ring_link().moving;
     const SecondsPerByte moving = known.value() > 0 ? known : input_.profile.moving;
-    return moving * (input_.element * (2 * sent)) + input_.profile.adding * (input_.element * added);
+    const Link adding{Seconds(0), Seconds(0), SecondsPerByte(0), input_.profile.adding};
+    return moving * (input_.element * (2 * sent)) + predicted_time(shape_of(bucket), adding).reduction;
   }
 
   std::size_t simulated_steps() const {
     std::size_t steps = 0;
-    for (const schedule::Bucket& bucket : buckets_) {
-      const auto segments = static_cast<std::size_t>(
-          schedule::segments(schedule::chunk(bucket.elements.count, input_.world, input_.world - 1),
-                             std::max<Elements>(1, input_.sync.segment.value() / input_.element.value())));
-      const auto world = static_cast<std::size_t>(input_.world);
-      steps += 5 * world * (world - 1) * segments;
-    }
+    for (const schedule::Bucket& bucket : buckets_) steps += steps_of(bucket);
     return steps;
+  }
+
+  // Of all ranks' plans, more or less: a ring is counted without making it, which is long where ranks are many.
+  std::size_t steps_of(const schedule::Bucket& bucket) const {
+    const auto world = static_cast<std::size_t>(input_.world);
+    const CollectiveShape shape = shape_of(bucket);
+    if (shape.algorithm != schedule::Algorithm::ring) {
+      return world *
+             schedule::bucket_plan(0, input_.world, bucket.elements.count, input_.element, input_.sync).steps.size();
+    }
+    const Elements segment = std::max<Elements>(1, shape.segment.value() / input_.element.value());
+    const auto segments = static_cast<std::size_t>(
+        schedule::segments(schedule::chunk(bucket.elements.count, input_.world, input_.world - 1), segment));
+    return 5 * world * (world - 1) * segments;
   }
 
   bool shares_the_core() const {
@@ -115,12 +129,11 @@ class Predictor {
       for (std::size_t b = 0; b < buckets_.size(); ++b) {
         const Seconds launched = slowest_ * launched_[b];
         const Seconds begin = ends.empty() ? launched : std::max(launched, ends.back());
-        const Bytes bytes = input_.element * buckets_[b].elements.count;
-        ends.push_back(begin + ring_all_reduce_time(bytes, input_.world, input_.network));
+        ends.push_back(begin + total_time(shape_of(buckets_[b]), input_.network));
       }
       return ends;
     }
-    std::vector<Collective> collectives;
+    std::vector<LaunchedCollective> collectives;
     for (std::size_t b = 0; b < plans_.size(); ++b) {
       collectives.push_back(collective(plans_[b], input_.element, launched_[b], input_.slowdown));
     }
@@ -172,7 +185,7 @@ class Predictor {
     for (int r = 0; r < input_.world; ++r) {
       plans.push_back(schedule::recursive_doubling_all_reduce(r, input_.world, 1));
     }
-    const Collective record = collective(plans, input_.control, Seconds(0));
+    const LaunchedCollective record = collective(plans, input_.control, Seconds(0));
     return simulate(std::span(&record, 1), input_.network)[0][0];
   }
 

@@ -1,7 +1,7 @@
 #pragma once
 // The vector that a benchmark works on, of whichever number type: small integers that differ between neighbours and
-// between ranks, as nccl-tests' `verifiable` has them, so that a sum is exact in float for up to a thousand ranks and
-// no element can be missed, doubled or misplaced unseen.
+// between ranks, as nccl-tests' `verifiable` has them, so that a sum is exact in float for up to a thousand ranks (in
+// bfloat16 for up to kMostBfloat16Ranks) and no element can be missed, doubled or misplaced unseen.
 #include <memory>
 #include <span>
 
@@ -21,11 +21,13 @@ class BenchVector {
   // `rank`'s own values in `part`.
   virtual void fill(schedule::Interval part, int rank) = 0;
   virtual void clear(schedule::Interval part) = 0;
+  virtual void divide(schedule::Interval part, int by) = 0;
 
-  // How many elements of `part` are not the sum of the values of ranks [first, end).
+  // How many elements of `part` are not the reduction of the values of ranks [first, end).
   virtual std::int64_t count_wrong(schedule::Interval part, int first, int end) const = 0;
 };
 
-std::unique_ptr<BenchVector> make_bench_vector(NumberType type, Elements elements);
+std::unique_ptr<BenchVector> make_bench_vector(NumberType type, Elements elements,
+                                               Reduction reduction = Reduction::sum);
 
 }  // namespace annulet::measure

@@ -11,14 +11,6 @@ namespace {
 constexpr double kNothing = -std::numeric_limits<double>::infinity();
 constexpr Seconds kTick{1e-9};  // of the clock: no time is zero
 
-void keep_larger(std::byte* to, const std::byte* from, Elements n) {
-  auto* a = reinterpret_cast<double*>(to);
-  const auto* b = reinterpret_cast<const double*>(from);
-  for (Elements i = 0; i < n; ++i) a[i] = std::max(a[i], b[i]);
-}
-
-constexpr collectives::ElementType kMaximum{"double maximum", sizeof(double), keep_larger};
-
 std::shared_ptr<const schedule::Plan> shared(schedule::Plan plan) {
   return std::make_shared<const schedule::Plan>(std::move(plan));
 }
@@ -29,7 +21,7 @@ PlanProbe::PlanProbe(std::unique_ptr<comm::Transport> transport, Elements larges
     : data_(static_cast<std::size_t>(largest)),
       agreed_(kMostAgreed, kNothing),
       engine_(std::move(transport), {collectives::Driver::polling, deadline, 1}) {
-  agreement_ = engine_.declare({"calibration agreement", comm::Purpose::control, kMaximum,
+  agreement_ = engine_.declare({"calibration agreement", comm::Purpose::control, collectives::maximum_of<double>(),
                                 shared(schedule::recursive_doubling_all_reduce(rank(), world(), Elements{kMostAgreed})),
                                 std::as_writable_bytes(std::span(agreed_))});
 }

@@ -11,6 +11,9 @@
 namespace annulet::plan {
 namespace {
 
+using schedule::Algorithm;
+using schedule::Collective;
+
 const std::vector<Bytes> kBuckets{Bytes(1 << 20), Bytes(4 << 20), Bytes(25 << 20), Bytes(100 << 20), Bytes(400 << 20)};
 constexpr double kSmall = 0.02;
 
@@ -33,7 +36,7 @@ class Adviser {
       for (const Elements micro : micro_batches()) {
         for (int stage = 0; stage <= 3; ++stage) {
           for (const Bytes bucket : q_.buckets.empty() ? kBuckets : q_.buckets) {
-            for (const cost::Algorithm algorithm : algorithms(stage)) {
+            for (const Algorithm algorithm : algorithms(stage)) {
               Candidate c;
               c.stage = stage, c.bucket = bucket, c.algorithm = algorithm, c.recompute = recompute;
               c.micro_batch = micro, c.accumulated = (sequences() + micro - 1) / micro;
@@ -72,28 +75,24 @@ class Adviser {
     return sizes;
   }
 
-  std::vector<cost::Algorithm> algorithms(int stage) const {
-    const auto kind = stage == 0 ? cost::CollectiveKind::all_reduce : cost::CollectiveKind::reduce_scatter;
-    std::vector<cost::Algorithm> algorithms = cost::algorithms_of(kind, q_.step.ranks);
-    std::erase(algorithms, cost::Algorithm::direct);  // the model knows no receiver's port, where its messages meet
-    if (stage == 0) return algorithms;
-    const auto gathers = cost::algorithms_of(cost::CollectiveKind::all_gather, q_.step.ranks);
-    std::erase_if(algorithms,
-                  [&](cost::Algorithm a) { return std::ranges::find(gathers, gather_of(a)) == gathers.end(); });
+  std::vector<Algorithm> algorithms(int stage) const {
+    auto algorithms = schedule::algorithms_of(stage == 0 ? Collective::all_reduce : Collective::reduce_scatter);
+    std::erase(algorithms, Algorithm::direct);  // the model knows no receiver's port, where its messages meet
     return algorithms;
   }
 
   // The all-gather that goes with a reduce-scatter: halving's mirror is doubling.
-  static cost::Algorithm gather_of(cost::Algorithm algorithm) {
-    return algorithm == cost::Algorithm::recursive_halving ? cost::Algorithm::recursive_doubling : algorithm;
+  static Algorithm gather_of(Algorithm algorithm) {
+    return algorithm == Algorithm::recursive_halving ? Algorithm::recursive_doubling : algorithm;
   }
 
-  Price priced(cost::CollectiveKind kind, cost::Algorithm algorithm, std::int64_t element, Bytes bucket) const {
+  Price priced(Collective collective, Algorithm algorithm, std::int64_t element, Bytes bucket) const {
     if (q_.step.ranks == 1) return {};
     const Elements most = std::max<Elements>(1, bucket.value() / element);
     const Elements full = parameters_ / most, rest = parameters_ % most;
     const auto time = [&](Elements n) {
-      return cost::predicted_time({kind, algorithm, Bytes(n * element), q_.step.ranks, Bytes(element)}, links_).total();
+      return cost::predicted_time({collective, algorithm, Bytes(n * element), q_.step.ranks, Bytes(element)}, links_)
+          .total();
     };
     const Seconds last = time(rest > 0 ? rest : most);
     return {static_cast<double>(full) * time(most) + (rest > 0 ? last : Seconds(0)), last};
@@ -109,15 +108,14 @@ class Adviser {
 
   // The head of the file has the formulas.
   Seconds exposed(const Candidate& c, Seconds computing) const {
-    using cost::CollectiveKind;
     const auto k = static_cast<double>(c.accumulated);
     const Seconds forward = computing / 3 / k, backward = 2 * forward;
     if (c.stage == 0) {
-      const Price a = priced(CollectiveKind::all_reduce, c.algorithm, q_.bytes.gradient, c.bucket);
+      const Price a = priced(Collective::all_reduce, c.algorithm, q_.bytes.gradient, c.bucket);
       return std::max(a.last, a.whole - backward);
     }
-    const Price s = priced(CollectiveKind::reduce_scatter, c.algorithm, q_.bytes.gradient, c.bucket);
-    const Price g = priced(CollectiveKind::all_gather, gather_of(c.algorithm), q_.bytes.weight, c.bucket);
+    const Price s = priced(Collective::reduce_scatter, c.algorithm, q_.bytes.gradient, c.bucket);
+    const Price g = priced(Collective::all_gather, gather_of(c.algorithm), q_.bytes.weight, c.bucket);
     const Seconds gathering = std::max(g.last, g.whole - forward);
     if (c.stage == 1) return std::max(s.last, s.whole - backward) + gathering;
     if (c.stage == 2) return s.last + k * std::max(Seconds(0), s.whole - backward) + gathering;
@@ -179,7 +177,7 @@ Table table_of(std::string key, std::string title, const std::vector<Candidate>&
     if (table.rows.size() == most) break;
     table.rows.push_back({cell(std::int64_t{c.stage}),
                           {c.bucket.value(), binary(c.bucket)},
-                          cell(std::string(cost::to_text(c.algorithm))),
+                          cell(std::string(schedule::to_text(c.algorithm))),
                           cell(c.micro_batch),
                           cell(c.accumulated),
                           {c.recompute, c.recompute ? "yes" : "no"},
@@ -225,8 +223,8 @@ Answer plan_advise(const AdviceQuestion& q) {
   for (std::size_t i = 0; i < std::min(q.most, advice.feasible.size()); ++i) {
     const Candidate& c = advice.feasible[i];
     answer.explanations.push_back(
-        {fmt::format("stage {}, bucket {}, {}, micro-batch {}", c.stage, binary(c.bucket), cost::to_text(c.algorithm),
-                     c.micro_batch),
+        {fmt::format("stage {}, bucket {}, {}, micro-batch {}", c.stage, binary(c.bucket),
+                     schedule::to_text(c.algorithm), c.micro_batch),
          "compute + exposed, as annulet/plan/advise.hpp has it",
          fmt::format("exposed {}, {}", to_text(c.exposed), cost::to_text(network_of(q.step.machine, q.step.ranks))),
          to_text(c.step)});

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 
 #include "annulet/base/error.hpp"
@@ -13,11 +13,17 @@
 namespace annulet::plan {
 namespace {
 
-using cost::Algorithm;
-using cost::CollectiveKind;
+using schedule::Algorithm;
+using schedule::Collective;
 
-constexpr std::array kKinds{CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
-                            CollectiveKind::broadcast, CollectiveKind::reduce};
+std::string spoken(std::string_view name, char between) {
+  std::string text(name);
+  std::ranges::replace(text, '_', between);
+  return text;
+}
+
+std::string name_of(Collective collective) { return spoken(to_text(collective), '-'); }  // "all-reduce"
+std::string name_of(Algorithm algorithm) { return spoken(to_text(algorithm), ' '); }
 
 void expect_valid(const CollectivesQuestion& question) {
   if (question.ranks < 1) {
@@ -45,31 +51,22 @@ struct Row {
   bool charged = false;  // the tree as a closed form
 
   double over_least() const {
-    const double least = cost::least_wire_bytes(shape.kind, shape.bytes, shape.ranks);
+    const double least = cost::least_wire_bytes(shape.collective, shape.bytes, shape.ranks);
     return least > 0 ? wire.largest.as_double() / least : 1;
   }
-  std::string title() const { return fmt::format("{} by {}", cost::to_text(shape.kind), name); }
+  std::string title() const { return fmt::format("{} by {}", name_of(shape.collective), name); }
 };
 
-// An all-reduce by halving doubles afterwards, and a chain is no ring.
-std::string name_of(CollectiveKind kind, Algorithm algorithm) {
-  const bool rooted = kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce;
-  if (algorithm == Algorithm::tree) return "binomial tree";
-  if (algorithm == Algorithm::ring && rooted) return "ring, as a chain in p pieces";
-  const bool both = kind == CollectiveKind::all_reduce && algorithm == Algorithm::recursive_halving;
-  return both ? "recursive halving and doubling" : std::string(cost::to_text(algorithm));
-}
-
 Row row_of(const cost::CollectiveShape& shape, std::span<const cost::Link> links) {
-  return {shape, name_of(shape.kind, shape.algorithm), cost::predicted_time(shape, links), cost::wire_bytes(shape)};
+  return {shape, name_of(shape.algorithm), cost::predicted_time(shape, links), cost::wire_bytes(shape)};
 }
 
 std::vector<Row> rows_of(const CollectivesQuestion& question, std::span<const cost::Link> links) {
   std::vector<Row> rows;
-  for (const CollectiveKind kind : kKinds) {
-    for (const Algorithm algorithm : cost::algorithms_of(kind, question.ranks)) {
-      Row row = row_of({kind, algorithm, question.bytes, question.ranks, question.element}, links);
-      if (kind == CollectiveKind::all_reduce && algorithm == Algorithm::tree) {
+  for (const Collective collective : schedule::collectives()) {
+    for (const Algorithm algorithm : schedule::algorithms_of(collective)) {
+      Row row = row_of({collective, algorithm, question.bytes, question.ranks, question.element}, links);
+      if (collective == Collective::all_reduce && algorithm == Algorithm::binomial_tree) {
         Row charged = row;
         charged.name = "tree, closed form", charged.wire = cost::charged_tree_bytes(row.shape), charged.charged = true;
         rows.push_back(charged);
@@ -103,11 +100,10 @@ Table rows_table(const std::vector<Row>& rows, std::string title) {
                {"/ least possible", "wire_over_least"}},
               {}};
   for (const Row& row : rows) {
-    table.rows.push_back({cell(std::string(cost::to_text(row.shape.kind))), cell(row.name),
-                          cell(std::int64_t{row.time.steps}), cell(row.time.total()), cell(row.time.latency),
-                          cell(row.time.bandwidth), cell(row.time.reduction), cell(row.wire.payload),
-                          cell(row.wire.least), mean_cell(row.wire), cell(row.wire.largest),
-                          number(row.over_least(), 3)});
+    table.rows.push_back({cell(name_of(row.shape.collective)), cell(row.name), cell(std::int64_t{row.time.steps}),
+                          cell(row.time.total()), cell(row.time.latency), cell(row.time.bandwidth),
+                          cell(row.time.reduction), cell(row.wire.payload), cell(row.wire.least), mean_cell(row.wire),
+                          cell(row.wire.largest), number(row.over_least(), 3)});
   }
   return table;
 }
@@ -137,16 +133,16 @@ void explain_bytes(const Row& row, const cost::ClosedFormText& text, std::vector
     to.push_back({row.title() + ", " + what, std::string(formula), inputs, std::move(result)});
   };
   const std::string_view charged = "ceil(log2 p) sends down and up, every rank charged alike: 2 M in all";
-  add("payload", cost::payload_text(row.shape.kind), bytes_text(row.wire.payload));
+  add("payload", cost::payload_text(row.shape.collective), bytes_text(row.wire.payload));
   add("sent by the rank that sends least", row.charged ? charged : text.least, bytes_text(row.wire.least));
   add("sent in the mean", row.charged ? charged : text.mean, fmt::format("{:.10g} B", row.wire.mean()));
   add("sent by the rank that sends most", row.charged ? charged : text.largest, bytes_text(row.wire.largest));
-  add("sent / least possible", fmt::format("largest / ({})", cost::least_wire_text(row.shape.kind)),
+  add("sent / least possible", fmt::format("largest / ({})", cost::least_wire_text(row.shape.collective)),
       fmt::format("{:.3f}", row.over_least()));
 }
 
 void explain(const Row& row, std::span<const cost::Link> links, std::vector<Explanation>& to) {
-  const auto& text = cost::closed_form_text(row.shape.kind, row.shape.algorithm, row.shape.ranks);
+  const auto& text = cost::closed_form_text(row.shape.collective, row.shape.algorithm, row.shape.ranks);
   explain_time(row, text, links[row.time.link], to);
   explain_bytes(row, text, to);
 }
@@ -155,17 +151,17 @@ std::string sum_text(const cost::ClosedFormText& text) {
   return fmt::format("{} + {} + {}", text.latency, text.bandwidth, text.reduction);
 }
 
-void add_crossovers(CollectiveKind kind, int ranks, std::span<const cost::Link> links, Table& table,
+void add_crossovers(Collective collective, int ranks, std::span<const cost::Link> links, Table& table,
                     std::vector<Explanation>& to) {
-  for (const cost::Crossover& at : cost::crossovers(kind, ranks, links)) {
-    const std::string below = name_of(kind, at.below), above = name_of(kind, at.above);
-    table.rows.push_back({cell(std::string(cost::to_text(kind))), cell(below), cell(above), cell(at.size.value()),
-                          cell(at.size), cell(at.time)});
+  for (const cost::Crossover& at : cost::crossovers(collective, ranks, links)) {
+    const std::string below = name_of(at.below), above = name_of(at.above);
+    table.rows.push_back(
+        {cell(name_of(collective)), cell(below), cell(above), cell(at.size.value()), cell(at.size), cell(at.time)});
     std::string inputs = fmt::format("p = {}", ranks);
     for (const cost::Link& link : links) inputs += ", " + link_inputs(link);
-    to.push_back({fmt::format("{}, size from which {} is faster than {}", cost::to_text(kind), above, below),
-                  fmt::format("least M with {} >= {}", sum_text(cost::closed_form_text(kind, at.below, ranks)),
-                              sum_text(cost::closed_form_text(kind, at.above, ranks))),
+    to.push_back({fmt::format("{}, size from which {} is faster than {}", name_of(collective), above, below),
+                  fmt::format("least M with {} >= {}", sum_text(cost::closed_form_text(collective, at.below, ranks)),
+                              sum_text(cost::closed_form_text(collective, at.above, ranks))),
                   inputs, bytes_text(at.size)});
   }
 }
@@ -180,7 +176,7 @@ Table crossovers_table(int ranks, std::span<const cost::Link> links, std::vector
                {"", "size"},
                {"both take", "time_seconds"}},
               {}};
-  for (const CollectiveKind kind : kKinds) add_crossovers(kind, ranks, links, table, to);
+  for (const Collective collective : schedule::collectives()) add_crossovers(collective, ranks, links, table, to);
   return table;
 }
 
@@ -192,11 +188,12 @@ std::string title_of(const CollectivesQuestion& question) {
 }
 
 std::vector<std::string> notes_of(const CollectivesQuestion& question) {
-  const double least = cost::least_wire_bytes(CollectiveKind::all_reduce, question.bytes, question.ranks);
+  const double least = cost::least_wire_bytes(Collective::all_reduce, question.bytes, question.ranks);
   std::vector<std::string> notes{
       fmt::format("No all-reduce can do with less than 2 (p-1)/p M = {} sent by each rank (Patarasuk & Yuan 2009).",
                   to_text(Bytes(std::llround(least)))),
       "The tree's closed form charges every rank alike; in the binomial tree the root sends most and a leaf once.",
+      "Pipelined trees and chains send p segments here; the tree's time is a bound, which the simulation stays below.",
       "Direct sends p-1 messages at once: the model knows no port at the receiver, where they meet in fact."};
   for (std::string& note : link_notes(question.machine, question.ranks)) notes.push_back(std::move(note));
   return notes;

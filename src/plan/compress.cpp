@@ -13,8 +13,8 @@
 namespace annulet::plan {
 namespace {
 
-using cost::Algorithm;
-using cost::CollectiveKind;
+using schedule::Algorithm;
+using schedule::Collective;
 
 constexpr int kMostRanks = 1 << 20;
 
@@ -62,10 +62,9 @@ struct Way {
   Seconds time(int ranks, const cost::Machine& machine) const {
     const auto links = cost::links_of(machine, ranks);
     if (!sparse) {
-      return cost::predicted_time({CollectiveKind::all_reduce, Algorithm::ring, payload, ranks}, links).total();
+      return cost::predicted_time({Collective::all_reduce, Algorithm::ring, payload, ranks}, links).total();
     }
-    const auto gather =
-        cost::predicted_time({CollectiveKind::all_gather, Algorithm::ring, payload * ranks, ranks}, links);
+    const auto gather = cost::predicted_time({Collective::all_gather, Algorithm::ring, payload * ranks, ranks}, links);
     return gather.total() + links[gather.link].gamma * (payload * (ranks - 1));
   }
 };

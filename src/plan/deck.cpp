@@ -15,8 +15,8 @@
 namespace annulet::plan {
 namespace {
 
-using cost::Algorithm;
-using cost::CollectiveKind;
+using schedule::Algorithm;
+using schedule::Collective;
 
 constexpr Elements kTokens = 1'048'576;  // of a step
 constexpr int kRanks = 64;
@@ -57,15 +57,19 @@ class Deck {
 
   void collectives(int p) {
     struct Published {
-      CollectiveKind kind;
+      Collective collective;
       Algorithm algorithm;
       const char* name;
       std::array<const char*, 2> nvlink, network;  // time, bytes each sends
     };
-    using enum CollectiveKind;
+    using enum Collective;
     static constexpr std::array<Published, 4> kPublished{{
         {all_reduce, Algorithm::ring, "ring all-reduce", {"52.5 ms", "23.58 GB"}, {"531.9 ms", "26.53 GB"}},
-        {all_reduce, Algorithm::tree, "tree all-reduce, closed form", {"179.7 ms", "26.95 GB"}, {"3.23 s", "26.95 GB"}},
+        {all_reduce,
+         Algorithm::binomial_tree,
+         "tree all-reduce, closed form",
+         {"179.7 ms", "26.95 GB"},
+         {"3.23 s", "26.95 GB"}},
         {reduce_scatter, Algorithm::ring, "reduce-scatter", {"26.2 ms", "11.79 GB"}, {"265.9 ms", "13.27 GB"}},
         {all_gather, Algorithm::ring, "all-gather", {"26.2 ms", "11.79 GB"}, {"265.9 ms", "13.27 GB"}},
     }};
@@ -73,9 +77,9 @@ class Deck {
     const cost::Link& link = inside ? h100_.inside : h100_.between;
     for (const Published& row : kPublished) {
       const auto& [time, bytes] = inside ? row.nvlink : row.network;
-      const cost::CollectiveShape shape{row.kind, row.algorithm, gradient(), p, Bytes(2)};
+      const cost::CollectiveShape shape{row.collective, row.algorithm, gradient(), p, Bytes(2)};
       const Seconds ours = cost::predicted_time(shape, link).total();
-      const bool tree = row.algorithm == Algorithm::tree;
+      const bool tree = row.algorithm == Algorithm::binomial_tree;
       const double sent = (tree ? cost::charged_tree_bytes(shape) : cost::wire_bytes(shape)).mean();
       const std::string what = fmt::format("{} on {} {}", row.name, p, inside ? "by NVLink" : "by network");
       add("1 collectives", what + ", time", time, ours < Seconds(1) ? in_ms(ours) : in_s(ours));

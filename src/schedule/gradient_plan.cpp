@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "annulet/schedule/ring.hpp"
-
 namespace annulet::schedule {
 namespace {
 
@@ -17,8 +15,26 @@ std::vector<Bucket> gradient_buckets(std::span<const Elements> tensor_sizes, Byt
                       {at_least_one(options.first_bucket, element), at_least_one(options.bucket, element)});
 }
 
+Execution bucket_execution(Bytes bytes, const SyncOptions& options) {
+  const ExecutionRange* range = range_of(options.executions, bytes);
+  if (range == nullptr) return {Algorithm::ring, options.segment, options.slots};
+  return {range->algorithm, range->segment.value_or(options.segment), options.slots};
+}
+
+Elements bucket_sends(int rank, int world, Elements elements, Bytes element, const SyncOptions& options) {
+  const Execution execution = bucket_execution(element * elements, options);
+  return planned_sends(Collective::all_reduce, execution.algorithm,
+                       plan_shape(execution, rank, world, elements, element));
+}
+
+Elements bucket_total(int world, Elements elements, Bytes element, const SyncOptions& options) {
+  return planned_total(Collective::all_reduce, bucket_execution(element * elements, options).algorithm, elements,
+                       world);
+}
+
 Plan bucket_plan(int rank, int world, Elements elements, Bytes element, const SyncOptions& options) {
-  return ring_all_reduce({rank, world, elements, at_least_one(options.segment, element), options.slots});
+  const Execution execution = bucket_execution(element * elements, options);
+  return make_plan(Collective::all_reduce, execution.algorithm, plan_shape(execution, rank, world, elements, element));
 }
 
 }  // namespace annulet::schedule

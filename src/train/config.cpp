@@ -56,6 +56,11 @@ int slots_for(const Config& config) {
   return static_cast<int>(std::min<double>(kMost, kLocal + std::ceil(under_way)));
 }
 
+std::vector<schedule::ExecutionRange> executions(const Config& config) {
+  if (config.algorithm == "auto") return {};
+  return schedule::parse_execution_ranges(schedule::Collective::all_reduce, config.algorithm);
+}
+
 // The reader takes what stands between quotes as it is: there are no escapes.
 std::string quoted(const std::string& text) {
   const char quote = text.find('"') == std::string::npos ? '"' : '\'';
@@ -127,7 +132,14 @@ nn::Schedule schedule(const Config& config, long total_steps) {
 
 parallel::SyncOptions sync_options(const Config& config) {
   const Bytes bucket = config.bucket.value_or(parallel::SyncOptions().bucket);
-  return {bucket, config.first_bucket, segment_for(config), config.slots > 0 ? config.slots : slots_for(config)};
+  const int slots = config.slots > 0 ? config.slots : slots_for(config);
+  return {bucket, config.first_bucket, segment_for(config), slots, executions(config)};
+}
+
+std::optional<std::vector<schedule::ExecutionRange>> preferred_executions(const Config& config) {
+  const auto ranges = executions(config);
+  const bool all = ranges.size() == 1 && ranges.front().first == Bytes(0) && ranges.front().last == schedule::kNoLimit;
+  return all ? std::nullopt : std::optional(ranges);
 }
 
 namespace {
@@ -172,6 +184,7 @@ void validate(const Config& config) {
   optimizer_options(config);
   schedule(config, 1);
   parse_injection(config.inject);
+  executions(config);
   constexpr Elements kMost = Elements{1} << 40;  // products of two such counts with a few bytes still fit
   const auto count = [](std::string_view option, Elements value, Elements least) {
     require(value >= least && value <= kMost, option, value, fmt::format("{} to 2^40", least));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "annulet/comm/emulated.hpp"
+#include "annulet/cost/choice.hpp"
 
 namespace annulet::train {
 namespace {
@@ -36,8 +37,6 @@ Basis basis_of(const BucketCapInput& input) {
     basis.network = cost::Link{link.latency, Seconds(0), cost::SecondsPerByte(1 / link.bandwidth.value())};
     basis.text = "the emulated link";
   }
-  basis.text += input.profile ? ", computing from the profile"
-                              : fmt::format(", computing estimated at {} a core", to_text(basis.compute));
   return basis;
 }
 
@@ -77,9 +76,20 @@ cost::BucketCapChoice choose_bucket_cap(const comm::Communicator& communicator, 
                                : cost::estimated_profile(input.tensors, input.element, input.flops, basis.compute);
   cost::StepInput step = step_input(input.config, input.machine, profile, input.element, communicator.size());
   step.network = basis.network;
-  cost::BucketCapChoice choice = from_rank_0(communicator, cost::cheapest_bucket_cap(std::move(step)));
-  choice.basis = basis.text;
+  const auto mine = cost::cheapest_bucket_cap(std::move(step), preferred_executions(input.config));
+  cost::BucketCapChoice choice = from_rank_0(communicator, mine);
+  choice.basis =
+      basis.text + (input.profile ? ", computing from the profile"
+                                  : fmt::format(", computing estimated at {} a core", to_text(basis.compute)));
   return choice;
+}
+
+AlgorithmChoice choose_algorithms(const comm::Communicator& communicator, const BucketCapInput& input) {
+  const Basis basis = basis_of(input);
+  const auto preferred = preferred_executions(input.config).value_or(std::vector<schedule::ExecutionRange>{});
+  const auto mine = cost::bucket_executions(input.tensors, input.element, communicator.size(),
+                                            sync_options(input.config), basis.network, preferred);
+  return {communicator.broadcast(schedule::to_text(mine), 0), basis.text};
 }
 
 cost::StepInput step_input(const Config& config, const Machine& machine, const Profile& profile, Bytes element,

@@ -26,4 +26,11 @@ struct BucketCapInput {
 };
 cost::BucketCapChoice choose_bucket_cap(const comm::Communicator& communicator, const BucketCapInput& input);
 
+// The algorithm of every bucket, as the algorithm option takes it; on the same network, rank 0's on every rank.
+struct AlgorithmChoice {
+  std::string option;
+  std::string basis;
+};
+AlgorithmChoice choose_algorithms(const comm::Communicator& communicator, const BucketCapInput& input);
+
 }  // namespace annulet::train

@@ -7,7 +7,6 @@
 #include "annulet/base/random.hpp"
 #include "annulet/base/statistics.hpp"
 #include "annulet/measure/process.hpp"
-#include "annulet/schedule/ring.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/data.hpp"
 #include "annulet/train/step_samples.hpp"
@@ -86,7 +85,8 @@ class Session {
     steps_ = total_steps(config_, *data_.train);
     agree_on(world_, [&] { require_shown_step(); });
     machine_ = look_at_machine(environment_, config_, sync_options(config_).bucket, options_.machine);
-    if (!config_.bucket) decide_bucket_cap();
+    decide();
+    if (!config_.bucket) config_.bucket = sync_options(config_).bucket;  // nothing is sent, or no better one is known
     if (options_.profile) know_the_price_of_moving();
     engine_ = std::make_unique<collectives::Engine>(
         transport_factory(world_, config_)(), collectives::EngineOptions{machine_.driver.driver, config_.deadline});
@@ -120,19 +120,29 @@ class Session {
                     batch_per_rank(samples_of_a_step(), world_.size()));
   }
 
-  void decide_bucket_cap() {
-    config_.bucket = sync_options(config_).bucket;  // where nothing is sent, or for want of a better one
-    if (world_.size() == 1) return;
+  // What `auto` stands for, decided by prediction: the bucket cap, then the algorithm of every bucket.
+  void decide() {
+    const bool open = preferred_executions(config_).has_value();
+    if (world_.size() == 1 || (config_.bucket && !open)) return;
+    const BucketCapInput input = decision_input();
+    if (options_.profile && options_.profile->workload.sizes != input.tensors) return;  // refused in predict()
+    if (!config_.bucket) {
+      bucket_cap_ = choose_bucket_cap(world_, input);
+      config_.bucket = bucket_cap_->cap;
+      config_.first_bucket = std::min(config_.first_bucket, bucket_cap_->cap);
+    }
+    if (!open || input.tensors.empty()) return;
+    algorithms_ = choose_algorithms(world_, input);
+    config_.algorithm = algorithms_->option;
+  }
+
+  BucketCapInput decision_input() {
     std::vector<Elements> tensors;
     std::unique_ptr<nn::Model<T>> model;  // a small one, for its layout
     agree_on(world_, [&] { model = make_model<T>(config_, data_.train->shape().classes, 1); });
     for (const nn::Tensor& tensor : model->layout().tensors()) tensors.push_back(tensor.count);
-    if (options_.profile && options_.profile->workload.sizes != tensors) return;  // refused in predict()
     const Flops flops = model->flops(batch_per_rank(samples_of_a_step(), world_.size()));
-    bucket_cap_ = choose_bucket_cap(
-        world_, {config_, machine_, options_.machine, options_.profile, std::move(tensors), Bytes(sizeof(T)), flops});
-    config_.bucket = bucket_cap_->cap;
-    config_.first_bucket = std::min(config_.first_bucket, bucket_cap_->cap);
+    return {config_, machine_, options_.machine, options_.profile, std::move(tensors), Bytes(sizeof(T)), flops};
   }
 
   // For the prediction only, where the machine file does not tell.
@@ -298,7 +308,18 @@ class Session {
                   "Lower optimizer.lr, or set optimizer.clip"}));
   }
 
-  std::string algorithm() const { return fmt::format("ring, segments of {}", to_text(sync_options(config_).segment)); }
+  std::string algorithm() const {
+    const parallel::SyncOptions sync = sync_options(config_);
+    if (!algorithms_) return to_text(schedule::bucket_execution(sync.bucket, sync));
+    std::string text;
+    for (const schedule::ExecutionRange& range : sync.executions) {
+      const bool one = range.first == range.last;
+      text +=
+          fmt::format("{}{} for {}{}", text.empty() ? "" : "; ", to_text(schedule::bucket_execution(range.first, sync)),
+                      to_text(range.first), one ? "" : " to " + to_text(range.last));
+    }
+    return fmt::format("{} (auto: by predicted cost on {})", text, algorithms_->basis);
+  }
 
   Summary describe_run() const {
     Summary summary;
@@ -322,7 +343,9 @@ class Session {
   void add_traffic(Summary& summary, std::span<const schedule::Bucket> buckets) const {
     if (steps_ == 0) return;
     Elements planned = 0;
-    for (const auto& bucket : buckets) planned += schedule::ring_all_reduce_total(bucket.elements.count, world_.size());
+    for (const auto& bucket : buckets) {
+      planned += schedule::bucket_total(world_.size(), bucket.elements.count, Bytes(sizeof(T)), sync_options(config_));
+    }
     summary.planned_wire_per_step = Bytes(sizeof(T)) * planned;
     const std::int64_t mine[] = {traffic_[comm::Purpose::gradients].value(), trainer_->control_bytes().value()};
     const auto all = world_.all_gather(mine);
@@ -397,6 +420,7 @@ class Session {
   TracedStep traced_;
   std::string events_;
   std::optional<cost::BucketCapChoice> bucket_cap_;
+  std::optional<AlgorithmChoice> algorithms_;
   std::optional<cost::StepPrediction> prediction_;
   std::optional<double> last_loss_;
   std::optional<Evaluation> evaluation_;

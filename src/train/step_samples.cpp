@@ -4,7 +4,6 @@
 
 #include "annulet/cost/closed_form.hpp"
 #include "annulet/cost/simulate.hpp"
-#include "annulet/schedule/ring.hpp"
 
 namespace annulet::train {
 namespace {
@@ -66,10 +65,10 @@ class Predictor {
         buckets_(context.buckets),
         element_(context.element),
         network_(context.network),
+        sync_(context.sync),
         also_(context.also) {
-    const auto world = static_cast<int>(ranks_.size());
-    simulates_ = steps_of_plans(world, context) <= kMostSteps;
-    if (simulates_) plans_ = all_plans(world, context.buckets, context.element, context.sync);
+    simulates_ = steps_of_plans(world(), context) <= kMostSteps;
+    if (simulates_) plans_ = all_plans(world(), context.buckets, context.element, context.sync);
   }
 
   StepSamples::Report run() const {
@@ -82,6 +81,8 @@ class Predictor {
   }
 
  private:
+  int world() const { return static_cast<int>(ranks_.size()); }
+
   // Simulating costs some tenth of a microsecond a step of a plan: larger worlds look at fewer of their samples, and
   // above a few hundred ranks the closed form serves.
   static constexpr std::size_t kMostSteps = 5'000'000;
@@ -113,9 +114,9 @@ class Predictor {
   }
 
   std::vector<Seconds> simulated_ends(std::size_t row) const {
-    std::vector<cost::Collective> collectives;
+    std::vector<cost::LaunchedCollective> collectives;
     for (std::size_t b = 0; b < plans_.size(); ++b) {
-      cost::Collective collective{{}, element_, {}};
+      cost::LaunchedCollective collective{{}, element_, {}};
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
         collective.plans.push_back(&plans_[b][r]);
         collective.launched.push_back(ranks_[r].started(row, b) - ranks_[0].began(row));
@@ -134,8 +135,10 @@ class Predictor {
       const Seconds start = last_start(row, b) - ranks_[0].began(row);
       const Seconds before = ends.empty() ? start : ends.back();
       const Bytes bytes = element_ * buckets_[b].elements.count;
-      ends.push_back(std::max(start, before) +
-                     cost::ring_all_reduce_time(bytes, static_cast<int>(ranks_.size()), network_.ring_link()));
+      const schedule::Execution execution = schedule::bucket_execution(bytes, sync_);
+      const cost::CollectiveShape shape{
+          schedule::Collective::all_reduce, execution.algorithm, bytes, world(), element_, execution.segment};
+      ends.push_back(std::max(start, before) + cost::total_time(shape, network_));
     }
     return ends;
   }
@@ -149,8 +152,7 @@ class Predictor {
       BucketRecord record;
       record.step = mine.step(row), record.bucket = b;
       record.bytes = element_ * buckets_[b].elements.count;
-      record.wire =
-          element_ * schedule::ring_all_reduce_sends(buckets_[b].elements.count, static_cast<int>(ranks_.size()), 0);
+      record.wire = element_ * schedule::bucket_sends(0, world(), buckets_[b].elements.count, element_, sync_);
       record.ready = mine.ready(row, b) - origin;
       record.start = mine.started(row, b) - origin;
       record.end = mine.finished(row, b) - origin;
@@ -171,6 +173,7 @@ class Predictor {
   std::span<const schedule::Bucket> buckets_;
   Bytes element_;
   cost::Network network_;
+  parallel::SyncOptions sync_;
   std::optional<long> also_;
   bool simulates_ = true;
   std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]; empty unless simulated

@@ -32,6 +32,17 @@ for driver in blocking polling thread; do
   same two/weights.safetensors "two-$driver/weights.safetensors"
 done
 
+# Buckets by other algorithms; what auto chose is said, and is what the resolved configuration names.
+expect_success launch 3 "$annulet" train --config run.toml --algorithm auto --machine ethernet-1g --bucket 1kB --out auto
+grep -q 'engine .*(auto: by predicted cost on the machine file)' log || fail "does not say what auto chose"
+grep -q '^algorithm = "[a-z_@0-9B]*:[0-9]*B-[0-9]*B' auto/config.toml || fail "the choice is not in the configuration"
+expect_success launch 3 "$annulet" train --config auto/config.toml --machine ethernet-1g --out auto-again
+same auto/weights.safetensors auto-again/weights.safetensors
+expect_success launch 3 "$annulet" train --config run.toml --algorithm binomial_tree --out tree
+grep -q 'engine  *binomial_tree;' log || fail "does not name the algorithm"
+[ "$(value tree wire_bytes_per_step)" -eq $((4 * 754 * 4)) ] || fail "wire bytes of the tree are not 2 (p-1) M"
+expect_failure "all_reduce has no algorithm bruck" "$annulet" train --config run.toml --algorithm bruck
+
 # The resolved configuration gives the same run again; the command line wins over the file.
 expect_success launch 2 "$annulet" train --config two/config.toml --out again
 same two/weights.safetensors again/weights.safetensors

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <optional>
 
 #include "annulet/collectives/engine.hpp"
@@ -83,9 +84,13 @@ std::optional<float> after(Collective collective, const PlanShape& shape, Elemen
   return std::nullopt;
 }
 
-OperationSpec spec(std::vector<float>& data, schedule::Plan plan) {
-  return {"test", comm::Purpose::gradients, sum_of<float>(), std::make_shared<schedule::Plan>(std::move(plan)),
-          std::as_writable_bytes(std::span(data))};
+OperationSpec spec(std::vector<float>& data, schedule::Plan plan, const ElementType& element = sum_of<float>()) {
+  return {"test",
+          comm::Purpose::gradients,
+          element,
+          std::make_shared<schedule::Plan>(std::move(plan)),
+          std::as_writable_bytes(std::span(data)),
+          [element](std::span<std::byte> result) { round_through_wire(element, result); }};
 }
 
 void run(Engine& engine, OperationId id) {
@@ -94,7 +99,8 @@ void run(Engine& engine, OperationId id) {
 }
 
 // The data of every rank after a collective.
-std::vector<std::vector<float>> results_of(Choice choice, PlanShape shape, Number number) {
+std::vector<std::vector<float>> results_of(Choice choice, PlanShape shape, Number number,
+                                           const ElementType& element = sum_of<float>()) {
   std::vector<std::vector<float>> results(static_cast<std::size_t>(shape.world));
   run_ranks(shape.world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
     PlanShape mine = shape;
@@ -102,10 +108,11 @@ std::vector<std::vector<float>> results_of(Choice choice, PlanShape shape, Numbe
     std::vector<float> data;
     for (Elements i = 0; i < mine.elements; ++i) data.push_back(before(choice.collective, mine, i, number));
     Engine engine(std::move(transport), {.deadline = Seconds(20)});
-    run(engine, engine.declare(spec(data, schedule::make_plan(choice.collective, choice.algorithm, mine))));
+    run(engine, engine.declare(spec(data, schedule::make_plan(choice.collective, choice.algorithm, mine), element)));
     EXPECT_EQ(engine.traffic().posted, engine.traffic().completed);
     EXPECT_EQ(engine.traffic()[comm::Purpose::gradients].value(),
-              4 * schedule::planned_sends(choice.collective, choice.algorithm, mine));
+              static_cast<Elements>(element.wire_size()) *
+                  schedule::planned_sends(choice.collective, choice.algorithm, mine));
     results[static_cast<std::size_t>(rank)] = std::move(data);
   });
   return results;
@@ -149,6 +156,33 @@ TEST(AllReduce, GivesTheSameBitsOnAllRanksAndInEveryRunByEveryAlgorithm) {
       for (const auto& result : results) ASSERT_EQ(bits(result), bits(results[0])) << to_text(algorithm) << " p=" << p;
       ASSERT_EQ(bits(again[0]), bits(results[0])) << to_text(algorithm) << " p=" << p;
     }
+  }
+}
+
+// A hop rounds by at most 2^-9 of the partial sum, and there are at most 2 p of them.
+TEST(AllReduce, OverBfloat16GivesTheSameBitsOnAllRanksByEveryAlgorithm) {
+  for (const Algorithm algorithm : schedule::algorithms_of(Collective::all_reduce)) {
+    for (int p = 2; p <= 8; ++p) {
+      const PlanShape shape{0, p, 1003, 50, 2};
+      const Choice choice{Collective::all_reduce, algorithm};
+      const auto results = results_of(choice, shape, fraction, over_bfloat16(sum_of<float>()));
+      const auto again = results_of(choice, shape, fraction, over_bfloat16(sum_of<float>()));
+      for (const auto& result : results) ASSERT_EQ(bits(result), bits(results[0])) << to_text(algorithm) << " p=" << p;
+      ASSERT_EQ(bits(again[0]), bits(results[0])) << to_text(algorithm) << " p=" << p;
+      for (Elements i = 0; i < shape.elements; ++i) {
+        const float sum = sum_in_rank_order(p, i, fraction), ours = results[0][static_cast<std::size_t>(i)];
+        ASSERT_TRUE(std::abs(ours - sum) <= static_cast<float>(2 * p) * 0x1p-9F * sum) << to_text(algorithm) << p;
+      }
+    }
+  }
+}
+
+TEST(Broadcast, OverBfloat16LeavesTheSameBitsAlsoOnTheRoot) {
+  for (const Algorithm algorithm : schedule::algorithms_of(Collective::broadcast)) {
+    const auto results = results_of({Collective::broadcast, algorithm}, {0, 5, 1003, 50, 2, 2}, fraction,
+                                    over_bfloat16(sum_of<float>()));
+    for (const auto& result : results) EXPECT_EQ(bits(result), bits(results[2])) << to_text(algorithm);
+    EXPECT_NE(results[2][2], fraction(2, 2));
   }
 }
 

@@ -23,7 +23,7 @@ constexpr double kAlpha = 1e-3, kBeta = 1e-6;  // seconds, seconds per byte
 const Link kLink{Seconds(kAlpha), Seconds(0), SecondsPerByte(kBeta), SecondsPerByte(0), "test"};
 
 double end_of(const std::vector<Plan>& plans) {
-  Collective collective{{}, Bytes(4), std::vector<Seconds>(plans.size())};
+  LaunchedCollective collective{{}, Bytes(4), std::vector<Seconds>(plans.size())};
   for (const Plan& plan : plans) collective.plans.push_back(&plan);
   const auto ends = simulate(std::span(&collective, 1), kLink)[0];
   return std::max_element(ends.begin(), ends.end())->count();

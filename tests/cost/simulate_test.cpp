@@ -16,12 +16,12 @@ const Link kLink{Seconds(1e-3), Seconds(0), SecondsPerByte(1e-6), SecondsPerByte
 
 struct World {
   std::vector<Plan> plans;
-  Collective at(std::vector<Seconds> launched) const {
-    Collective collective{{}, Bytes(4), std::move(launched)};
+  LaunchedCollective at(std::vector<Seconds> launched) const {
+    LaunchedCollective collective{{}, Bytes(4), std::move(launched)};
     for (const Plan& plan : plans) collective.plans.push_back(&plan);
     return collective;
   }
-  Collective at_once() const { return at(std::vector<Seconds>(plans.size())); }
+  LaunchedCollective at_once() const { return at(std::vector<Seconds>(plans.size())); }
 };
 
 World ring(int world, Elements elements, Elements segment) {
@@ -30,13 +30,20 @@ World ring(int world, Elements elements, Elements segment) {
   })};
 }
 
+double doubling_time(int p) {
+  return predicted_time({schedule::Collective::all_reduce, schedule::Algorithm::recursive_doubling, Bytes(40), p},
+                        kLink)
+      .total()
+      .count();
+}
+
 double last(const std::vector<Seconds>& ends) { return std::max_element(ends.begin(), ends.end())->count(); }
 
 TEST(Simulation, EqualsTheClosedFormOfTheRingWithoutSegments) {
   for (int p = 1; p <= 17; ++p) {
     const Elements elements = 60 * p;
     const World world = ring(p, elements, elements);
-    const Collective collective = world.at_once();
+    const LaunchedCollective collective = world.at_once();
     const auto ends = simulate(std::span(&collective, 1), kLink);
     const double expected = ring_all_reduce_time(Bytes(4 * elements), p, kLink).count();
     for (const Seconds end : ends[0]) EXPECT_NEAR(end.count(), expected, 1e-12) << p;
@@ -46,10 +53,8 @@ TEST(Simulation, EqualsTheClosedFormOfTheRingWithoutSegments) {
 TEST(Simulation, EqualsTheClosedFormOfRecursiveDoubling) {
   for (const int p : {1, 2, 4, 7, 8, 13, 14, 15, 16}) {
     const World world{schedule::plans_of(p, [&](int r) { return schedule::recursive_doubling_all_reduce(r, p, 10); })};
-    const Collective collective = world.at_once();
-    EXPECT_NEAR(last(simulate(std::span(&collective, 1), kLink)[0]),
-                recursive_doubling_time(Bytes(40), p, kLink).count(), 1e-12)
-        << p;
+    const LaunchedCollective collective = world.at_once();
+    EXPECT_NEAR(last(simulate(std::span(&collective, 1), kLink)[0]), doubling_time(p), 1e-12) << p;
   }
 }
 
@@ -57,8 +62,8 @@ TEST(Simulation, EqualsTheClosedFormOfRecursiveDoubling) {
 TEST(Simulation, RecursiveDoublingTakesUpToAStepLessWhereFewRanksFold) {
   for (const int p : {3, 5, 6, 9, 10, 11, 12, 17}) {
     const World world{schedule::plans_of(p, [&](int r) { return schedule::recursive_doubling_all_reduce(r, p, 10); })};
-    const Collective collective = world.at_once();
-    const double bound = recursive_doubling_time(Bytes(40), p, kLink).count();
+    const LaunchedCollective collective = world.at_once();
+    const double bound = doubling_time(p);
     const double end = last(simulate(std::span(&collective, 1), kLink)[0]);
     EXPECT_LT(end, bound) << p;
     EXPECT_GE(end, bound - (kLink.alpha + kLink.beta * Bytes(40)).count()) << p;
@@ -70,7 +75,7 @@ TEST(Simulation, RecursiveDoublingTakesUpToAStepLessWhereFewRanksFold) {
 TEST(Simulation, PipelinesSegments) {
   const Link link{Seconds(0), Seconds(0), SecondsPerByte(1e-6), SecondsPerByte(2e-6), "test"};
   const World whole = ring(2, 200, 100), cut = ring(2, 200, 50);
-  const Collective one = whole.at_once(), two = cut.at_once();
+  const LaunchedCollective one = whole.at_once(), two = cut.at_once();
   // whole: send 400 us, add 800 us, send 400 us
   EXPECT_NEAR(last(simulate(std::span(&one, 1), link)[0]), 1600e-6, 1e-12);
   // cut: 200 | add 400 | add 400 (first half leaves meanwhile) | send 200
@@ -79,15 +84,15 @@ TEST(Simulation, PipelinesSegments) {
 
 TEST(Simulation, ALateRankDelaysEveryoneByWhatItIsLate) {
   const World world = ring(4, 400, 400);
-  const Collective punctual = world.at_once();
-  const Collective late = world.at({Seconds(0), Seconds(0), Seconds(0.5), Seconds(0)});
+  const LaunchedCollective punctual = world.at_once();
+  const LaunchedCollective late = world.at({Seconds(0), Seconds(0), Seconds(0.5), Seconds(0)});
   const double base = last(simulate(std::span(&punctual, 1), kLink)[0]);
   EXPECT_NEAR(last(simulate(std::span(&late, 1), kLink)[0]), base + 0.5, 1e-12);
 }
 
 TEST(Simulation, TwoBucketsShareThePort) {
   const World world = ring(2, 1000, 1000);
-  const std::vector<Collective> both{world.at_once(), world.at_once()};
+  const std::vector<LaunchedCollective> both{world.at_once(), world.at_once()};
   const auto ends = simulate(both, kLink);
   const double alone = ring_all_reduce_time(Bytes(4000), 2, kLink).count();
   EXPECT_GE(last(ends[0]), alone - 1e-12);
@@ -97,7 +102,7 @@ TEST(Simulation, TwoBucketsShareThePort) {
 
 TEST(Simulation, ALaterBucketQueuesWhenOnlyOneMayBeActive) {
   const World world = ring(2, 1000, 1000);
-  const std::vector<Collective> both{world.at_once(), world.at_once()};
+  const std::vector<LaunchedCollective> both{world.at_once(), world.at_once()};
   const double alone = ring_all_reduce_time(Bytes(4000), 2, kLink).count();
   EXPECT_NEAR(last(simulate(both, kLink, {.active = 1})[1]), 2 * alone, 1e-12);
 }
@@ -106,7 +111,7 @@ TEST(Simulation, CountsTheGapOnceAMessage) {
   Link link = kLink;
   link.gap = Seconds(1e-2);
   const World world = ring(3, 300, 300);
-  const Collective collective = world.at_once();
+  const LaunchedCollective collective = world.at_once();
   EXPECT_NEAR(last(simulate(std::span(&collective, 1), link)[0]),
               ring_all_reduce_time(Bytes(1200), 3, kLink).count() + 4 * 1e-2, 1e-12);
 }
@@ -116,7 +121,7 @@ TEST(Simulation, SmallMessagesTravelOnTheEagerPiece) {
   link.eager = {Bytes(400), Seconds(1e-4), Seconds(1e-5), SecondsPerByte(1e-7)};
   const Link eager{Seconds(1e-4), Seconds(1e-5), SecondsPerByte(1e-7), SecondsPerByte(0), "eager alone"};
   const World small = ring(4, 400, 400), large = ring(4, 404, 404);
-  const Collective of_400 = small.at_once(), of_404 = large.at_once();  // bytes of a chunk
+  const LaunchedCollective of_400 = small.at_once(), of_404 = large.at_once();  // bytes of a chunk
   EXPECT_NEAR(last(simulate(std::span(&of_400, 1), link)[0]), last(simulate(std::span(&of_400, 1), eager)[0]), 1e-15);
   EXPECT_NEAR(last(simulate(std::span(&of_404, 1), link)[0]), last(simulate(std::span(&of_404, 1), kLink)[0]), 1e-15);
 }
@@ -134,7 +139,7 @@ TEST(Simulation, ASmallMessageMayArriveFirst) {
     }
     world.plans.push_back(std::move(builder).finish());
   }
-  const Collective collective = world.at_once();
+  const LaunchedCollective collective = world.at_once();
   EXPECT_NEAR(simulate(std::span(&collective, 1), link)[0][1].count(), 1e-3, 1e-15);
 }
 
@@ -147,7 +152,7 @@ TEST(Simulation, RanksOfANodeShareItsCard) {
     r < 2 ? builder.send(r + 2, all, {}) : builder.receive(r - 2, all, {});
     world.plans.push_back(std::move(builder).finish());
   }
-  const Collective collective = world.at_once();
+  const LaunchedCollective collective = world.at_once();
   const auto ends = [&](std::vector<int> node) {
     return simulate(std::span(&collective, 1), {{}, kLink, std::move(node)})[0];
   };
@@ -160,7 +165,7 @@ TEST(Simulation, RanksOfANodeShareItsCard) {
 // In rank order a ring crosses each card once, and what stays inside a node costs nothing here.
 TEST(Simulation, ARingCrossesEachCardOnce) {
   const World world = ring(4, 400, 400);
-  const Collective collective = world.at_once();
+  const LaunchedCollective collective = world.at_once();
   const double two_nodes = last(simulate(std::span(&collective, 1), {{}, kLink, {0, 0, 1, 1}})[0]);
   const double scattered = last(simulate(std::span(&collective, 1), {{}, kLink, {0, 1, 0, 1}})[0]);
   EXPECT_LT(two_nodes, ring_all_reduce_time(Bytes(1600), 4, kLink).count());
@@ -169,7 +174,7 @@ TEST(Simulation, ARingCrossesEachCardOnce) {
 
 TEST(Simulation, EmptyPlansEndWhenTheyAreLaunched) {
   const World world = ring(1, 100, 10);
-  const Collective collective = world.at({Seconds(0.25)});
+  const LaunchedCollective collective = world.at({Seconds(0.25)});
   EXPECT_EQ(simulate(std::span(&collective, 1), kLink)[0][0], Seconds(0.25));
 }
 
@@ -178,7 +183,7 @@ TEST(Simulation, EmptyPlansEndWhenTheyAreLaunched) {
 // at 2 and is seen at 2.618 ms, and so on. Once nobody computes, ranks look all the time again.
 TEST(Simulation, NothingMovesUntilARankThatComputesLooks) {
   const World world = ring(2, 100, 100);
-  const Collective collective = world.at_once();
+  const LaunchedCollective collective = world.at_once();
   const Attention always{}, seldom{Seconds(1e-3), Seconds(1)}, briefly{Seconds(1e-3), Seconds(1.3e-3)};
   const auto end = [&](const Attention& attention) {
     return simulate(std::span(&collective, 1), kLink, {.attention = attention})[0];

@@ -27,6 +27,27 @@ TEST(BenchVector, KnowsTheSumOfAllRanksInEveryElement) {
   }
 }
 
+TEST(BenchVector, KnowsMaximaAndAverages) {
+  auto maximum = make_bench_vector(NumberType::float32, 100, Reduction::maximum);
+  maximum->fill({0, 100}, 2);
+  EXPECT_EQ(maximum->count_wrong({0, 100}, 0, 3), 0);
+  EXPECT_EQ(maximum->count_wrong({0, 100}, 0, 2), 100);
+  auto average = make_bench_vector(NumberType::float64, 100, Reduction::average);
+  average->fill({0, 100}, 1);  // of ranks 0 to 2
+  EXPECT_EQ(average->count_wrong({0, 100}, 0, 3), 0);
+}
+
+TEST(BenchVector, HasSumsThatBfloat16Holds) {
+  auto sum = make_bench_vector(NumberType::bfloat16, 100), other = make_bench_vector(NumberType::bfloat16, 100);
+  sum->fill({0, 100}, 0);
+  for (int rank = 1; rank < kMostBfloat16Ranks; ++rank) {
+    other->fill({0, 100}, rank);
+    sum->element().combine(sum->bytes({0, 100}).data(), other->bytes({0, 100}).data(), 100);
+    collectives::round_through_wire(sum->element(), sum->bytes({0, 100}));
+  }
+  EXPECT_EQ(sum->count_wrong({0, 100}, 0, kMostBfloat16Ranks), 0);
+}
+
 TEST(BenchVector, CountsEveryElementThatIsNotWhereItBelongs) {
   const auto vector = sum_of_three(NumberType::float32, 1000);
   vector->clear({17, 3});
@@ -51,7 +72,7 @@ TEST(BenchVector, TellsEveryRankFromEveryOther) {
 TEST(Bench, IsRefusedWhereAnElementIsWrongOrBytesDisagree) {
   BenchRow row;
   row.wire = row.planned = row.formula = Bytes(8);
-  const BenchRow mpi;
+  const BenchRow mpi{.contender = {Contender::Kind::mpi}};
   EXPECT_NO_THROW(require_right(std::vector{row, mpi}));
   BenchRow wrong = row, lost = row;
   wrong.wrong = 1;

@@ -64,26 +64,64 @@ TEST(ClockOffsetOverMpi, IsSmallOnOneHost) {
   EXPECT_LE(std::abs(offset.ahead.count()), std::max(1e-3, offset.uncertainty.count()));
 }
 
-// Sizes below, at and above one element a rank; segments and slots small, so that rings have many messages.
-TEST(BenchOverMpi, IsRightInEveryElementAndSendsWhatIsPlanned) {
+std::vector<Contender> everyone() {
+  std::vector<Contender> all{{Contender::Kind::mpi}, {Contender::Kind::automatic}};
+  for (const schedule::Collective collective : schedule::collectives()) {
+    for (const schedule::Algorithm algorithm : algorithms_of(collective)) {
+      const Contender contender{Contender::Kind::algorithm, algorithm};
+      if (std::ranges::find(all, contender) == all.end()) all.push_back(contender);
+    }
+  }
+  return all;
+}
+
+// Segments and slots small, so that plans have many messages; with a root that is not the first.
+BenchOptions bench_options(const comm::Communicator& world) {
+  BenchOptions options;
+  const auto collectives = schedule::collectives();
+  options.collectives.assign(collectives.begin(), collectives.end());
+  options.contenders = everyone();
+  options.smallest = Bytes(8), options.largest = Bytes(20'000), options.segment = Bytes(1000);
+  options.root = world.size() / 2, options.share = Seconds(0);
+  options.known = cost::assumed_network({});
+  return options;
+}
+
+void expect_right(const std::vector<BenchRow>& rows) {
+  for (const BenchRow& row : rows) {
+    SCOPED_TRACE(testing::Message() << to_text(row.type) << ' ' << to_text(row.collective) << " by "
+                                    << to_text(row.contender) << ' ' << row.bytes.value());
+    EXPECT_EQ(row.wrong, 0);
+    EXPECT_TRUE(row.bytes_agree());
+    EXPECT_EQ(row.wire.has_value(), row.contender.is_ours());
+    EXPECT_EQ(row.execution.has_value(), row.contender.is_ours());
+    EXPECT_LE(row.p50, row.p99);
+  }
+}
+
+// Sizes below, at and above one element a rank.
+TEST(BenchOverMpi, RunsEveryAlgorithmRightInEveryElementAndSendsWhatIsPlanned) {
   const comm::Communicator world = comm::duplicate(MPI_COMM_WORLD);
-  for (const CollectiveKind kind :
-       {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather}) {
-    for (const NumberType type : {NumberType::float32, NumberType::float64, NumberType::int32}) {
-      BenchOptions options;
-      options.collective = kind, options.type = type;
-      options.smallest = Bytes(8), options.largest = Bytes(20'000), options.segment = Bytes(1000);
-      options.share = Seconds(0);
-      const std::vector<BenchRow> rows = run_bench(world, real(world), options);
-      EXPECT_EQ(rows.size(), 24U);
-      for (const BenchRow& row : rows) {
-        EXPECT_EQ(row.wrong, 0) << to_text(kind) << ' ' << to_text(row.algorithm) << ' ' << row.bytes.value();
-        EXPECT_TRUE(row.bytes_agree()) << row.bytes.value();
-        EXPECT_EQ(row.wire.has_value(), row.algorithm == Algorithm::ring);
-        EXPECT_LE(row.p50, row.p99);
-        EXPECT_NEAR(row.busbw / row.algbw,
-                    (kind == CollectiveKind::all_reduce ? 2.0 : 1.0) * (world.size() - 1) / world.size(), 1e-12);
-      }
+  const std::vector<BenchRow> rows = run_bench(world, real(world), bench_options(world));
+  EXPECT_EQ(rows.size(), 12U * (17 + 2 * 5));
+  expect_right(rows);
+  for (const BenchRow& row : rows) {
+    if (row.collective != schedule::Collective::all_reduce) continue;
+    EXPECT_NEAR(row.busbw / row.algbw, 2.0 * (world.size() - 1) / world.size(), 1e-12);
+  }
+}
+
+TEST(BenchOverMpi, KnowsTheResultOfEveryTypeAndReduction) {
+  const comm::Communicator world = comm::duplicate(MPI_COMM_WORLD);
+  for (const NumberType type : {NumberType::float32, NumberType::float64, NumberType::int32, NumberType::bfloat16}) {
+    for (const Reduction reduction : {Reduction::sum, Reduction::average, Reduction::maximum}) {
+      if (type == NumberType::int32 && reduction == Reduction::average) continue;
+      BenchOptions options = bench_options(world);
+      options.type = type, options.reduction = reduction;
+      options.smallest = options.largest = Bytes(4008);
+      if (type == NumberType::bfloat16 || reduction == Reduction::average)
+        std::erase(options.contenders, Contender{Contender::Kind::mpi});
+      expect_right(run_bench(world, real(world), options));
     }
   }
 }

@@ -56,6 +56,30 @@ TEST(GradientSync, SumsEveryGradientOverRanksWhateverTheBuckets) {
   }
 }
 
+TEST(GradientSync, RunsEveryBucketByTheAlgorithmOfItsSize) {
+  const nn::Layout layout = layout_of({10, 0, 30, 100, 3, 0});
+  for (const schedule::Algorithm algorithm : schedule::algorithms_of(schedule::Collective::all_reduce)) {
+    collectives::run_ranks(5, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+      Engine engine(std::move(transport), {});
+      std::vector<float> gradients(143, static_cast<float>(rank));
+      SyncOptions options = kSmall;
+      options.executions = {{algorithm, Bytes(32), Bytes(0), Bytes(200)}};  // of the largest: the ring
+      GradientSync<float> sync(engine, layout, gradients, options);
+      report_all(sync, layout);
+      EXPECT_EQ(gradients, std::vector<float>(143, 10.0F));
+      Bytes planned{0};
+      for (const schedule::Bucket& bucket : sync.buckets()) {
+        const Elements n = bucket.elements.count;
+        planned += Bytes(4) * planned_sends(schedule::Collective::all_reduce,
+                                            n > 50 ? schedule::Algorithm::ring : algorithm, {rank, 5, n});
+        EXPECT_EQ(bucket_sends(rank, 5, n, Bytes(4), options),
+                  sent_elements(sync.plan(static_cast<std::size_t>(&bucket - sync.buckets().data()))));
+      }
+      EXPECT_EQ(engine.traffic()[comm::Purpose::gradients], planned);
+    });
+  }
+}
+
 TEST(GradientSync, LaunchesABucketWhenItsLastTensorIsFinalNotBefore) {
   const nn::Layout layout = layout_of({10, 10, 30});
   collectives::run_ranks(1, [&](int, std::unique_ptr<comm::Transport> transport) {

@@ -82,5 +82,23 @@ TEST(Config, FitsSegmentsAndTheirNumberToTheLink) {
   EXPECT_EQ(sync_options(config).segment, Bytes(64 << 10));
 }
 
+TEST(Config, RunsBucketsByTheRingUnlessItIsTold) {
+  Config config;
+  const auto algorithm = [&](int bytes) { return bucket_execution(Bytes(bytes), sync_options(config)).algorithm; };
+  EXPECT_EQ(algorithm(1), schedule::Algorithm::ring);
+  EXPECT_FALSE(preferred_executions(config));
+  config.algorithm = "direct";
+  EXPECT_EQ(algorithm(1), schedule::Algorithm::direct);
+  EXPECT_FALSE(preferred_executions(config));
+  config.algorithm = "recursive_doubling:0-1KiB";
+  EXPECT_EQ(algorithm(1024), schedule::Algorithm::recursive_doubling);
+  EXPECT_EQ(algorithm(1025), schedule::Algorithm::ring);  // until that is chosen
+  EXPECT_TRUE(preferred_executions(config));
+  config.algorithm = "auto";
+  EXPECT_EQ(preferred_executions(config), std::vector<schedule::ExecutionRange>{});
+  config.algorithm = "bruck";
+  EXPECT_THROW(validate(config), InputError);
+}
+
 }  // namespace
 }  // namespace annulet::train

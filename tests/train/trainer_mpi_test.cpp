@@ -121,6 +121,18 @@ TEST_F(TrainerOverMpi, GivesAGptTheSameLossesAsOneRankAndTheSameBitsWithEveryDri
   EXPECT_EQ(train<float>(config, text, all_ranks(), Driver::thread).weights, polling.weights);
 }
 
+// Sums in another order, but the same ones on all ranks.
+TEST_F(TrainerOverMpi, GivesTheSameLossesByEveryAlgorithm) {
+  for (const schedule::Algorithm algorithm : schedule::algorithms_of(schedule::Collective::all_reduce)) {
+    Config config = twenty_steps();
+    config.algorithm = to_text(algorithm);
+    const auto one = alone<double>(config, data_), many = train<double>(config, data_, all_ranks(), Driver::polling);
+    EXPECT_TRUE(distance(many.steps[19].loss, one.steps[19].loss) <= 1e-10) << config.algorithm;
+    const std::string bits(reinterpret_cast<const char*>(many.weights.data()), many.weights.size() * sizeof(double));
+    for (const std::string& other : world_.all_gather(bits)) EXPECT_TRUE(other == bits) << config.algorithm;
+  }
+}
+
 TEST_F(TrainerOverMpi, SendsTheBytesOfTheFormula) {
   const auto course = train<float>(twenty_steps(), data_, all_ranks(), Driver::polling);
   const auto parameters = static_cast<double>(course.weights.size());

@@ -3,11 +3,13 @@
 // (combine, copy) once all that it waits for has finished; sends are posted in plan order, receives too, a few at a
 // time.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "annulet/base/aligned.hpp"
 #include "annulet/collectives/element.hpp"
 #include "annulet/comm/transport.hpp"
 #include "annulet/schedule/plan.hpp"
@@ -21,6 +23,7 @@ struct OperationSpec {
   ElementType element{};
   std::shared_ptr<const schedule::Plan> plan;
   std::span<std::byte> data;
+  std::function<void(std::span<std::byte> data)> finish{};  // what is done to the data after the last step, if anything
 };
 
 // When this rank's part began and ended.
@@ -51,6 +54,18 @@ class Operation {
   std::string state() const;
 
  private:
+  // Where elements travel as another type: the memory of the messages in flight, kept for the next ones.
+  class Stage {
+   public:
+    std::span<std::byte> take(schedule::StepId step, std::size_t bytes);
+    std::span<std::byte> of(schedule::StepId step) { return taken_[static_cast<std::size_t>(step)]; }
+    void give_back(schedule::StepId step);
+
+   private:
+    std::vector<AlignedVector<std::byte>> taken_;  // [step]
+    std::vector<AlignedVector<std::byte>> free_;
+  };
+
   // Posting in plan order of one kind of step.
   struct Queue {
     std::vector<schedule::StepId> order;
@@ -63,6 +78,8 @@ class Operation {
   bool compute_next();
   void release(schedule::StepId step);
   std::span<std::byte> bytes(schedule::Region region) const;
+  std::span<std::byte> message(schedule::StepId step);  // what travels, encoded if need be
+  void take_in(schedule::StepId step);                  // what has travelled
   std::string first_unfinished(const Queue& queue, const char* text) const;
 
   OperationSpec spec_;
@@ -70,6 +87,7 @@ class Operation {
   std::vector<std::int32_t> first_dependent_;  // [step + 1]: slice of dependents_
   std::vector<schedule::StepId> dependents_;
   Queue sends_, receives_;
+  Stage stage_;
 
   std::span<std::byte> scratch_;
   std::vector<std::int32_t> waiting_;  // [step]: unmet prerequisites of this run

@@ -22,16 +22,17 @@ struct BucketCapChoice {
 };
 
 // The caps in `input.sync` are replaced: the first bucket's becomes the smaller of itself and the cap. Among caps
-// within 1 % of the cheapest step the largest one: fewer messages, whose own cost no model knows well.
-BucketCapChoice cheapest_bucket_cap(StepInput input);
+// within 1 % of the cheapest step the largest one: fewer messages, whose own cost no model knows well. With `preferred`
+// every cap's buckets are run by their cheapest algorithms, but for the sizes that it holds.
+BucketCapChoice cheapest_bucket_cap(StepInput input,
+                                    const std::optional<std::vector<schedule::ExecutionRange>>& preferred = {});
 
 // A step of `flops` operations (forward and backward of one rank) at `rate` on one core, without a profile: backward is
 // two thirds, and each tensor's share of it is that of its elements; an optimiser that moves each gradient and weight a
 // few times.
 StepProfile estimated_profile(const std::vector<Elements>& tensors, Bytes element, Flops flops, FlopRate rate);
 
-// Where no machine file says otherwise: ten-gigabit Ethernet, and what products reach on a core of some years ago.
-Link assumed_link();
+// Where no machine file says otherwise: what products reach on a core of some years ago.
 constexpr FlopRate kAssumedCompute{50e9};
 
 }  // namespace annulet::cost

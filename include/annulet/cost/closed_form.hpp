@@ -1,41 +1,35 @@
 #pragma once
-// Closed forms of every collective in the alpha-beta model: for p ranks and a vector of M bytes its steps, its seconds
-// (apart: latency, bandwidth, adding) and what each rank puts on the wire. L = ceil(log2 p), q = 2^floor(log2 p).
-//   ring                all-reduce 2 (p-1) alpha + 2 (p-1)/p M beta (Patarasuk & Yuan 2009), each half of it a
-//                       reduce-scatter or all-gather; broadcast and reduce: a chain, cut in p pieces that follow each
-//                       other, (p-1) alpha + 2 (p-1)/p M beta
-//   recursive_doubling  all-reduce log2 q (alpha + M beta); all-gather log2 p alpha + (p-1)/p M beta
-//   recursive_halving   all-reduce 2 log2 q alpha + 2 (q-1)/q M beta: halving, then doubling (Rabenseifner 2004;
-//                       Thakur, Rabenseifner & Gropp 2005); its first half a reduce-scatter
-//   tree                binomial, not pipelined: reduce, then broadcast, L (alpha + M beta) each
-//   direct              each rank sends its chunks straight to their owners: alpha + (p-1)/p M beta each half
-// Where p is no power of two, doubling and halving fold 2 (p-q) ranks in pairs before and after: 2 (alpha + M beta).
-// A message costs what its size does on a piecewise link; alpha stands with g. Adding: no byte of it hidden.
-#include <cstdint>
+// Closed forms in the alpha-beta model of every algorithm of schedule/algorithms.hpp: for p ranks and a vector of M
+// bytes its seconds (apart: latency, bandwidth, adding) and what each rank puts on the wire. L = ceil(log2 p), q =
+// 2^floor(log2 p), d = floor(log2 p). Each is explained in the header of its algorithm; in one segment a chunk:
+//   ring                        2 (p-1) alpha + 2 (p-1)/p M beta; half of it a reduce-scatter or an all-gather
+//   recursive_doubling          log2 q (alpha + M beta); all-gather L alpha + c/p M beta, as recursive_halving
+//   recursive_halving           L alpha + c/p M beta, c = sum of ceil(p / 2^i), i = 1 to L: p-1 for powers of two
+//   recursive_halving_doubling  2 log2 q alpha + 2 (q-1)/q M beta
+//   binomial_tree               L (alpha + M beta); all-reduce twice that
+//   pipelined_tree              at most 2 d alpha + 3 (d+S-1) M/S beta in S segments: a bound, the simulation is exact
+//   pipelined_chain             (p-1) alpha + (p-2+S) M/S beta in S segments
+//   bruck                       L alpha + (p-1)/p M beta
+//   direct                      alpha + (p-1)/p M beta; all-reduce twice that
+// Where p is no power of two, all-reduces by doubling and halving fold in pairs before and after: 2 (alpha + M beta),
+// for the doubling at most; the doubling all-gather sends twice from odd groups, also at most. A message costs what its
+// size does on a piecewise link; alpha stands with g. Adding: no byte of it hidden.
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "annulet/cost/machine.hpp"
+#include "annulet/schedule/algorithms.hpp"
 
 namespace annulet::cost {
 
-enum class CollectiveKind : std::uint8_t { all_reduce, reduce_scatter, all_gather, broadcast, reduce };
-enum class Algorithm : std::uint8_t { ring, recursive_doubling, recursive_halving, tree, direct };
-
-std::string_view to_text(CollectiveKind kind);
-std::string_view to_text(Algorithm algorithm);
-
-// In the order of the enumeration. Doubling and halving alone need a power of two, the all-reduce does not.
-std::vector<Algorithm> algorithms_of(CollectiveKind kind, int ranks);
-
 // `bytes` is M, the whole vector: for an all-gather what everybody has in the end.
 struct CollectiveShape {
-  CollectiveKind kind = CollectiveKind::all_reduce;
-  Algorithm algorithm = Algorithm::ring;
+  schedule::Collective collective = schedule::Collective::all_reduce;
+  schedule::Algorithm algorithm = schedule::Algorithm::ring;
   Bytes bytes{0};
   int ranks = 1;
   Bytes element{1};  // chunks are cut between elements; M is a whole number of them
+  Bytes segment{0};  // of pipelined trees and chains; 0: M / p
 };
 
 struct PredictedTime {
@@ -48,8 +42,8 @@ struct PredictedTime {
   Seconds total() const { return latency + bandwidth + reduction; }
 };
 
-// What simulate() says of the plans, for chunks of equal size in one segment; at most: doubling with folded ranks and
-// trees of ranks that are no power of two take up to a step less.
+// What simulate() says of the plans, for chunks of equal size in one segment; at most where the head of the file says
+// so. Throws ContractError where the collective does not have the algorithm.
 PredictedTime predicted_time(const CollectiveShape& shape, const Link& link);
 
 // Several links: a step waits for its slowest hop, so the one on which all steps take longest.
@@ -77,11 +71,9 @@ WireBytes charged_tree_bytes(const CollectiveShape& shape);
 
 // The least that the rank which sends most can send: all-reduce 2 (p-1)/p M, reduce-scatter and all-gather half of
 // that (Patarasuk & Yuan 2009); broadcast and reduce M.
-double least_wire_bytes(CollectiveKind kind, Bytes bytes, int ranks);
+double least_wire_bytes(schedule::Collective collective, Bytes bytes, int ranks);
 
-// All of it together: of the rings of schedule/ring.hpp and the all-reduce of schedule/recursive_doubling.hpp.
-Seconds ring_reduce_scatter_time(Bytes bytes, int ranks, const Link& link);
-Seconds ring_all_gather_time(Bytes bytes, int ranks, const Link& link);
+// All of it together, of the ring.
 Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Link& link);
 // Over nodes, ranks in host order: the longest way through 2 (p-1) sends, each after the one before it on the same port
 // or after the arrival of what it passes on. With a hop inside a node of m ranks taking a, between nodes b, and ports
@@ -89,6 +81,8 @@ Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Link& link);
 // b + (2 p - 3) s. So a latency between nodes hides as long as their ports have enough to send. On one link, or with
 // one rank a node, as above.
 Seconds ring_all_reduce_time(Bytes bytes, int ranks, const Network& network);
-Seconds recursive_doubling_time(Bytes bytes, int ranks, const Link& link);
+
+// All of it together of any algorithm: the ring's all-reduce as above, others on the link that bounds it.
+Seconds total_time(const CollectiveShape& shape, const Network& network);
 
 }  // namespace annulet::cost

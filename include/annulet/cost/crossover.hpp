@@ -10,13 +10,13 @@ namespace annulet::cost {
 
 // From `size` on `above` is faster than `below`, which is faster for smaller vectors.
 struct Crossover {
-  Algorithm below = Algorithm::ring, above = Algorithm::ring;
+  schedule::Algorithm below = schedule::Algorithm::ring, above = schedule::Algorithm::ring;
   Bytes size{0};
   Seconds time{0};  // of either, there
 };
 
 // Between all pairs of algorithms, from 1 B to 1 TiB, by size: in factors of two until the faster one changes, then by
 // bisection. Two changes within a factor of two are not seen. The same answer for the same input.
-std::vector<Crossover> crossovers(CollectiveKind kind, int ranks, std::span<const Link> links);
+std::vector<Crossover> crossovers(schedule::Collective collective, int ranks, std::span<const Link> links);
 
 }  // namespace annulet::cost

@@ -17,7 +17,7 @@
 namespace annulet::cost {
 
 // One collective: the plan of every rank, the bytes of an element, and when each rank launches it.
-struct Collective {
+struct LaunchedCollective {
   std::vector<const schedule::Plan*> plans;  // [rank]
   Bytes element{4};
   std::vector<Seconds> launched;  // [rank], any common origin
@@ -39,7 +39,7 @@ struct SimulationOptions {
 // When each collective ends on each rank, [collective, rank], in the origin of `launched`. Every collective has the
 // same number of ranks; a rank launches them in the order given (a later one that is launched earlier still queues
 // behind). Throws ContractError if the plans do not fit together.
-std::vector<std::vector<Seconds>> simulate(std::span<const Collective> collectives, const Network& network,
+std::vector<std::vector<Seconds>> simulate(std::span<const LaunchedCollective> collectives, const Network& network,
                                            const SimulationOptions& options = {});
 
 }  // namespace annulet::cost

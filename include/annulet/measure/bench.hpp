@@ -1,44 +1,65 @@
 #pragma once
-// A collective of ours beside MPI's own, alternating in one run, as nccl-tests measures: for sizes that double, `bytes`
-// is the whole vector (all-reduce: each rank's; reduce-scatter: each rank's input; all-gather: each rank's output), and
-//   algbw = bytes / p50        busbw = algbw * 2 (p-1)/p for all-reduce, algbw * (p-1)/p for the other two.
+// Collectives of ours beside MPI's own, alternating in one run, as nccl-tests measures: for sizes that double, `bytes`
+// is the whole vector as it travels (all-reduce, reduce: each rank's; reduce-scatter: each rank's input; all-gather:
+// each rank's output; broadcast: the root's), and
+//   algbw = bytes / p50        busbw = algbw * 2 (p-1)/p for all-reduce, algbw * (p-1)/p for reduce-scatter and
+//                              all-gather, algbw for broadcast and reduce
 // Before every round the ranks meet in a barrier; a round's time is that of the slowest rank. A round before and one
 // after those that are timed have inputs whose exact result is known in every element (small integers), checked on
 // every rank.
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "annulet/comm/communicator.hpp"
-#include "annulet/cost/network.hpp"
+#include "annulet/cost/choice.hpp"
 #include "annulet/measure/transport_factory.hpp"
 
 namespace annulet::measure {
 
-enum class CollectiveKind { all_reduce, reduce_scatter, all_gather };
-enum class Algorithm { ring, mpi };  // ours; MPI's own
-enum class NumberType { float32, float64, int32 };
-std::string_view to_text(CollectiveKind kind);
-std::string_view to_text(Algorithm algorithm);
+enum class NumberType : std::uint8_t { float32, float64, int32, bfloat16 };  // bfloat16: floats that travel as such
+enum class Reduction : std::uint8_t { sum, average, maximum };
 std::string_view to_text(NumberType type);
+std::string_view to_text(Reduction reduction);
 
+constexpr int kMostBfloat16Ranks = 22;  // whose sum is known: 1 + 2 + ... + 22 has eight bits
+
+// Of a number under way.
+Bytes bytes_of(NumberType type);
+
+// What takes part: an algorithm of ours, `auto` (ours, by predicted cost) or MPI's own.
+struct Contender {
+  enum class Kind : std::uint8_t { algorithm, automatic, mpi } kind = Kind::algorithm;
+  schedule::Algorithm algorithm = schedule::Algorithm::ring;  // of the first kind
+
+  bool is_ours() const { return kind != Kind::mpi; }
+  friend bool operator==(const Contender&, const Contender&) = default;
+};
+std::string_view to_text(const Contender& contender);
+
+// Collectives leave out the algorithms that they do not have.
 struct BenchOptions {
-  CollectiveKind collective = CollectiveKind::all_reduce;
-  std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::mpi};
+  std::vector<schedule::Collective> collectives{schedule::Collective::all_reduce};
+  std::vector<Contender> contenders{{}, {Contender::Kind::mpi}};
   NumberType type = NumberType::float32;
+  Reduction reduction = Reduction::sum;
+  int root = 0;  // of broadcasts and reduces
   Bytes smallest{8}, largest{64 << 20};
-  Bytes segment{256 << 10};  // most bytes of a message of the ring
-  int slots = 2;             // as schedule::RingShape
-  cost::Network network;     // to predict with
-  Seconds share{0.4};        // of a size: rounds are repeated as long, within bounds
-  Seconds deadline{300};     // as collectives::EngineOptions
+  Bytes segment{256 << 10};                        // most bytes of a message; `auto` chooses its own
+  int slots = 2;                                   // as schedule::PlanShape
+  cost::Network network;                           // to predict with
+  cost::Network known;                             // for `auto` to choose by
+  std::vector<schedule::ExecutionRange> ranges{};  // what `auto` shall not choose
+  Seconds share{0.4};                              // of a size: rounds are repeated as long, within bounds
+  Seconds deadline{300};                           // as collectives::EngineOptions
 };
 
 struct BenchRow {
-  CollectiveKind collective{};
-  Algorithm algorithm{};
+  schedule::Collective collective{};
+  Contender contender;
   Bytes bytes{0};
   Elements count = 0;
   NumberType type{};
@@ -48,9 +69,12 @@ struct BenchRow {
   ByteRate algbw{}, busbw{};
   std::int64_t wrong = 0;  // elements over all ranks
   Bytes payload{0};        // what rank 0 originates
-  // Of the ring: over all ranks, counted where it was sent, by the plans, and by the formula; what the simulation says.
+  // Of ours: how it ran; over all ranks, bytes counted where they were sent, by the plans, and by the formula; what the
+  // simulation says.
+  std::optional<schedule::Execution> execution{};
   std::optional<Bytes> wire{}, planned{}, formula{};
   std::optional<Seconds> predicted{};
+  std::string reason{};  // why `auto` ran it so
 
   bool bytes_agree() const { return wire == planned && planned == formula; }
   std::optional<double> residual() const;  // measured / predicted - 1

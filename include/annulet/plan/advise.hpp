@@ -30,7 +30,7 @@ struct AdviceQuestion {
 struct Candidate {
   int stage = 0;
   Bytes bucket{0};
-  cost::Algorithm algorithm = cost::Algorithm::ring;
+  schedule::Algorithm algorithm = schedule::Algorithm::ring;
   Elements micro_batch = 1;  // sequences
   Elements accumulated = 1;  // micro-batches of a step
   bool recompute = false;

@@ -9,10 +9,11 @@
 namespace annulet::report {
 
 // What the columns mean, each bandwidth's formula, and their names.
-std::string bench_header(measure::CollectiveKind collective);
+std::string bench_header(schedule::Collective collective);
 std::string bench_line(const measure::BenchRow& row);
 
-// How much faster ours is than MPI's own at each size, and the median residual; empty if there is nothing to compare.
+// How much faster ours are than MPI's own at each size of each collective, and the median residual; empty if there is
+// nothing to compare.
 std::string bench_summary(const std::vector<measure::BenchRow>& rows);
 
 // {"rows": [{collective, algorithm, bytes, type, ranks, time_p50_seconds, ...}]}

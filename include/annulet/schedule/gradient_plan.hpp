@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "annulet/schedule/buckets.hpp"
-#include "annulet/schedule/plan.hpp"
+#include "annulet/schedule/execution.hpp"
 
 namespace annulet::schedule {
 
@@ -15,12 +15,19 @@ struct SyncOptions {
   Bytes first_bucket{1 << 20};  // cap of the first
   Bytes segment{256 << 10};     // most bytes in one message
   int slots = 2;                // received segments that may wait to be added
+  // Which algorithm runs buckets of so many bytes; sizes that are in no range: the ring.
+  std::vector<ExecutionRange> executions{};
 };
 
 // `tensor_sizes` in layout order, `element` bytes each; caps below one element hold one element.
 std::vector<Bucket> gradient_buckets(std::span<const Elements> tensor_sizes, Bytes element, const SyncOptions& options);
 
-// The ring plan of a bucket of `elements` on one rank.
+// How a bucket of so many bytes is all-reduced.
+Execution bucket_execution(Bytes bytes, const SyncOptions& options);
+
+// The plan of a bucket of `elements` on one rank; the elements that the rank, and all ranks, send.
+Elements bucket_sends(int rank, int world, Elements elements, Bytes element, const SyncOptions& options);
+Elements bucket_total(int world, Elements elements, Bytes element, const SyncOptions& options);
 Plan bucket_plan(int rank, int world, Elements elements, Bytes element, const SyncOptions& options);
 
 }  // namespace annulet::schedule

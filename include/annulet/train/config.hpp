@@ -54,6 +54,7 @@ struct Config {
 
   std::string driver = "auto";
   std::optional<Bytes> bucket;  // nothing: auto
+  std::string algorithm = "ring";
   Bytes first_bucket{1 << 20}, segment{0};
   int slots = 0;
   std::string emulate;
@@ -122,6 +123,9 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("driver", c.driver, "who moves communication: blocking, polling, thread or auto");
   visit("bucket", c.bucket, "most bytes of gradients reduced together; auto: the cheapest predicted step");
   visit("first-bucket", c.first_bucket, "the same for the first bucket, so that communication starts early");
+  visit("algorithm", c.algorithm,
+        "of buckets' all-reduces: ring or another; auto, by predicted cost; or by size as "
+        "recursive_doubling:0-8KiB;ring:1MiB-max, auto elsewhere");
   visit("segment", c.segment, "most bytes in one message; 0: by the link");
   visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
   visit("emulate", c.emulate, "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
@@ -134,7 +138,10 @@ nn::MlpOptions mlp_options(const Config& config);
 nn::GptOptions gpt_options(const Config& config);  // with a vocabulary of 0 where the data decide
 nn::OptimizerOptions optimizer_options(const Config& config);
 nn::Schedule schedule(const Config& config, long total_steps);
-parallel::SyncOptions sync_options(const Config& config);
+parallel::SyncOptions sync_options(const Config& config);  // by the ring where `auto` has yet to be decided
+
+// What the algorithm option says of buckets by size, if something is left to be chosen by predicted cost.
+std::optional<std::vector<schedule::ExecutionRange>> preferred_executions(const Config& config);
 
 // Checks what can be checked before anything is read or measured. Throws InputError.
 void validate(const Config& config);

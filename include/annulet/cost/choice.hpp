@@ -1,0 +1,53 @@
+#pragma once
+// Which algorithm, in segments of which length, a collective should be run by: the one that is predicted to end first.
+// The same answer for the same input: it depends on a network from a file or from the constants below, never on a
+// measurement at start-up, so that the same run sums in the same order tomorrow.
+#include <span>
+#include <vector>
+
+#include "annulet/cost/network.hpp"
+#include "annulet/schedule/gradient_plan.hpp"
+
+namespace annulet::cost {
+
+// A collective that all ranks begin at once.
+struct Task {
+  schedule::Collective collective = schedule::Collective::all_reduce;
+  Elements elements = 0;
+  Bytes element{4};  // under way
+  int world = 1;
+  int root = 0;
+
+  Bytes bytes() const { return element * elements; }
+};
+
+// From the beginning until the last rank has ended: by simulation of the plans of all ranks; by the closed form on the
+// ring's link where they have more than `most_simulated` steps.
+Seconds task_time(const Task& task, const schedule::Execution& execution, const Network& network,
+                  std::size_t most_simulated = 200'000);
+
+struct PricedExecution {
+  schedule::Execution execution;
+  Seconds time{0};
+};
+
+// Every algorithm of the collective (direct for up to 8 ranks: the model knows no port at the receiver, where its
+// messages meet) in the segments that suit it best, the fastest first; of equal ones the first of the registry.
+// Segments of 64 KiB to 4 MiB in factors of four; slots for what is under way during a latency and two more.
+std::vector<PricedExecution> priced_executions(const Task& task, const Network& network);
+
+// The first of them, but what `ranges` says where they hold the size.
+PricedExecution cheapest_execution(const Task& task, const Network& network,
+                                   const std::vector<schedule::ExecutionRange>& ranges = {});
+
+// The cheapest all-reduce of every bucket that a layout has, as ranges of their sizes; but what `preferred` says where
+// it holds a size.
+std::vector<schedule::ExecutionRange> bucket_executions(std::span<const Elements> tensors, Bytes element, int world,
+                                                        const schedule::SyncOptions& sync, const Network& network,
+                                                        const std::vector<schedule::ExecutionRange>& preferred = {});
+
+// Where no machine file says otherwise: between nodes ten-gigabit Ethernet, and shared memory inside one.
+Link assumed_link();
+Network assumed_network(std::vector<int> node);
+
+}  // namespace annulet::cost
