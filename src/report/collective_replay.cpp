@@ -184,7 +184,7 @@ class Replayer {
     std::vector<Plan> parts;
     for (const Plan& plan : input_.plans)
       parts.push_back(schedule::part_of(plan, rounds_.of[index_of(plan.rank)], 0, round));
-    cost::Collective collective{{}, input_.element, std::vector<Seconds>(parts.size(), Seconds(0))};
+    cost::LaunchedCollective collective{{}, input_.element, std::vector<Seconds>(parts.size(), Seconds(0))};
     for (const Plan& part : parts) collective.plans.push_back(&part);
     return std::ranges::max(cost::simulate(std::span(&collective, 1), input_.network).front());
   }

@@ -68,7 +68,7 @@ TEST(CollectiveReplay, TakesTheTimeThatTheWholePlansTakeAndNeverGoesBack) {
   for_every_collective([](const PlanShape& shape, Collective collective, Algorithm algorithm) {
     const Replay replay = replays::of(collective, algorithm, shape);
     const auto plans = replays::plans(collective, algorithm, shape);
-    cost::Collective whole{{}, Bytes(4), std::vector<Seconds>(plans.size(), Seconds(0))};
+    cost::LaunchedCollective whole{{}, Bytes(4), std::vector<Seconds>(plans.size(), Seconds(0))};
     for (const auto& plan : plans) whole.plans.push_back(&plan);
     const auto ends = cost::simulate(std::span(&whole, 1), replays::network()).front();
     EXPECT_DOUBLE_EQ(replay.frames.back().time.count(), std::ranges::max(ends).count());
