@@ -40,7 +40,7 @@ check_consumer
 say "the same code under AddressSanitizer and UndefinedBehaviorSanitizer"
 build=$build-asan
 # Lean: no vector instructions, whose Eigen code takes long to compile when instrumented.
-configure -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DANNULET_ARCH= -DANNULET_SANITIZE=address,undefined \
+configure -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DANNULET_ARCH= -DANNULET_SANITIZE=address,undefined -DANNULET_UNITY=ON \
   -DANNULET_TESTS=ON
 compile annulet_sanitized_tests
 run_ctest -L sanitize

@@ -94,14 +94,19 @@ EagerLimit limit(const Tools& tools, const char* variable, std::int64_t assumed,
           found ? fmt::format("{} = {}", variable, total) : fmt::format("{} assumed, as Open MPI has it", total)};
 }
 
-}  // namespace
-
-EagerLimits find_eager_limits() {
+EagerLimits look_for_limits() {
   const Tools tools;
   EagerLimits limits{limit(tools, "btl_vader_eager_limit", kSharedMemory, "shared memory"),
                      limit(tools, "btl_tcp_eager_limit", kTcp, "TCP")};
   const std::string transports = tools.text("btl");
   if (may_use(transports, "tcp") && !may_use(transports, "vader")) limits.inside = limits.between;
+  return limits;
+}
+
+}  // namespace
+
+const EagerLimits& find_eager_limits() {
+  static const EagerLimits limits = look_for_limits();  // MPI_T takes tenths of a second to start
   return limits;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <vector>
 
@@ -196,12 +197,15 @@ class MpiTransport final : public Transport {
 
 MpiTransportOptions options_for_links(const Communicator& communicator) {
   MpiTransportOptions options;
-  const EagerLimits limits = find_eager_limits();
+  const std::vector<int> nodes = communicator.nodes();
+  // On one node TCP is used only by those who choose transports, and asking MPI for limits is slow.
+  const bool may_be_tcp = std::ranges::max(nodes) > 0 || std::getenv("OMPI_MCA_btl") != nullptr;
+  if (communicator.minimum(may_be_tcp ? 0 : 1) == 1) return options;
+  const EagerLimits& limits = find_eager_limits();
   const auto most_to = [&](const EagerLimit& limit) {
     return communicator.minimum(limit.transport == "TCP" ? limit.bytes.value() : options.most_bytes);
   };
   const std::int64_t inside = most_to(limits.inside), between = most_to(limits.between);
-  const std::vector<int> nodes = communicator.nodes();
   const int here = nodes[static_cast<std::size_t>(communicator.rank())];
   for (const int node : nodes) options.most_bytes_by_peer.push_back(node == here ? inside : between);
   return options;

@@ -19,6 +19,6 @@ struct EagerLimits {
 };
 
 // Needs no MPI_Init; the same on every rank unless they were started with different settings.
-EagerLimits find_eager_limits();
+const EagerLimits& find_eager_limits();
 
 }  // namespace annulet::comm
