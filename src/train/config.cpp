@@ -182,6 +182,7 @@ void validate(const Config& config) {
   count("accumulate", config.accumulate, 1);
   require(config.accumulate <= config.batch, "accumulate", config.accumulate,
           "a micro-batch without samples is work for nothing");
+  require(config.zero >= 0 && config.zero <= 1, "zero", config.zero, "a stage of ZeRO, 0 or 1");
   count("evaluate-every", config.evaluate_every, 0);
   count("optimizer.warmup", config.warmup, 0);
   count("data.samples", config.samples, 1);

@@ -4,7 +4,7 @@
 
 #include "annulet/cost/closed_form.hpp"
 #include "annulet/cost/simulate.hpp"
-#include "annulet/schedule/ring.hpp"
+#include "annulet/schedule/zero.hpp"
 
 namespace annulet::train {
 namespace {
@@ -46,15 +46,16 @@ Seconds length_of_union(std::vector<Span> spans) {
   return total;
 }
 
+schedule::Plan plan_of(const schedule::Bucket& bucket, int rank, int world, const StepSamples::Context& context) {
+  return schedule::bucket_plan(context.collective, rank, world, bucket.elements.count, context.element, context.sync);
+}
+
 // All ranks' plans of all buckets, generated once.
-std::vector<std::vector<schedule::Plan>> all_plans(int world, std::span<const schedule::Bucket> buckets, Bytes element,
-                                                   const parallel::SyncOptions& sync) {
+std::vector<std::vector<schedule::Plan>> all_plans(int world, const StepSamples::Context& context) {
   std::vector<std::vector<schedule::Plan>> plans;
-  for (const schedule::Bucket& bucket : buckets) {
+  for (const schedule::Bucket& bucket : context.buckets) {
     plans.emplace_back();
-    for (int r = 0; r < world; ++r) {
-      plans.back().push_back(schedule::bucket_plan(r, world, bucket.elements.count, element, sync));
-    }
+    for (int r = 0; r < world; ++r) plans.back().push_back(plan_of(bucket, r, world, context));
   }
   return plans;
 }
@@ -64,12 +65,13 @@ class Predictor {
   Predictor(std::vector<Rows> ranks, const StepSamples::Context& context)
       : ranks_(std::move(ranks)),
         buckets_(context.buckets),
+        collective_(context.collective),
         element_(context.element),
         network_(context.network),
         also_(context.also) {
     const auto world = static_cast<int>(ranks_.size());
     simulates_ = steps_of_plans(world, context) <= kMostSteps;
-    if (simulates_) plans_ = all_plans(world, context.buckets, context.element, context.sync);
+    if (simulates_) plans_ = all_plans(world, context);
   }
 
   StepSamples::Report run() const {
@@ -89,8 +91,7 @@ class Predictor {
   static std::size_t steps_of_plans(int world, const StepSamples::Context& context) {
     std::size_t steps = 1;
     for (const schedule::Bucket& bucket : context.buckets) {
-      const auto plan = schedule::bucket_plan(0, world, bucket.elements.count, context.element, context.sync);
-      steps += plan.steps.size() * static_cast<std::size_t>(world);
+      steps += plan_of(bucket, 0, world, context).steps.size() * static_cast<std::size_t>(world);
     }
     return steps;
   }
@@ -134,10 +135,18 @@ class Predictor {
       const Seconds start = last_start(row, b) - ranks_[0].began(row);
       const Seconds before = ends.empty() ? start : ends.back();
       const Bytes bytes = element_ * buckets_[b].elements.count;
-      ends.push_back(std::max(start, before) +
-                     cost::ring_all_reduce_time(bytes, static_cast<int>(ranks_.size()), network_.ring_link()));
+      ends.push_back(std::max(start, before) + closed_form(bytes));
     }
     return ends;
+  }
+
+  Seconds closed_form(Bytes bytes) const {
+    const auto ranks = static_cast<int>(ranks_.size());
+    if (collective_ == schedule::Collective::all_reduce) {
+      return cost::ring_all_reduce_time(bytes, ranks, network_.ring_link());
+    }
+    const cost::CollectiveShape shape{.kind = cost::CollectiveKind::reduce_scatter, .bytes = bytes, .ranks = ranks};
+    return cost::predicted_time(shape, network_.ring_link()).total();
   }
 
   void add(std::size_t row, StepSamples::Report& report) const {
@@ -149,8 +158,9 @@ class Predictor {
       BucketRecord record;
       record.step = mine.step(row), record.bucket = b;
       record.bytes = element_ * buckets_[b].elements.count;
-      record.wire =
-          element_ * schedule::ring_all_reduce_sends(buckets_[b].elements.count, static_cast<int>(ranks_.size()), 0);
+      record.wire = element_ * schedule::planned_sends(
+                                   collective_, schedule::Algorithm::ring,
+                                   {.world = static_cast<int>(ranks_.size()), .elements = buckets_[b].elements.count});
       record.ready = mine.ready(row, b) - origin;
       record.start = mine.started(row, b) - origin;
       record.end = mine.finished(row, b) - origin;
@@ -169,6 +179,7 @@ class Predictor {
 
   std::vector<Rows> ranks_;
   std::span<const schedule::Bucket> buckets_;
+  schedule::Collective collective_;
   Bytes element_;
   cost::Network network_;
   std::optional<long> also_;

@@ -26,7 +26,7 @@ class ConsoleTest : public testing::Test {
   static train::RunInfo info() {
     train::RunInfo info;
     info.model = "mlp 5-4-3 tanh, 39 parameters";
-    info.ranks = 2, info.steps = 100;
+    info.ranks = 2, info.steps = 100, info.placement = "2 ranks on 1 node";
     info.driver = "polling", info.driver_reason = "as asked", info.algorithm = "ring";
     info.buckets = {Bytes(100), Bytes(56)};
     info.warnings = {"one core for two threads"};
