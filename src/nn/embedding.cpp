@@ -33,20 +33,22 @@ void Embedding<T>::forward(const Pass<T>& pass, std::span<const std::int32_t> to
   for (Elements r = 0; r < y.rows; ++r) {
     const Elements token = tokens[static_cast<std::size_t>(r)];
     ANNULET_EXPECTS(token >= 0 && token < options_.vocabulary, "a token is a number of the vocabulary");
-    std::copy_n(pass.weights.data() + tokens_.first + token * width, width, y.row(r));
-    add_row(pass.weights.data() + positions_.first + r % pass.time * width, width, y.row(r));
+    std::copy_n(pass.weight(tokens_) + token * width, width, y.row(r));
+    add_row(pass.weight(positions_) + r % pass.time * width, width, y.row(r));
   }
 }
 
 template <class T>
 void Embedding<T>::backward(const Pass<T>& pass, std::span<const std::int32_t> tokens, Matrix<const T> dy) const {
   const auto [vocabulary, context, width, initial, shared] = options_;
-  T* positions = pass.gradients.data() + positions_.first;
+  pass.progress.gradient_begins(positions_.tensor);
+  T* positions = pass.gradient(positions_);
   if (pass.accumulate == Accumulate::overwrite) std::fill_n(positions, context * width, T(0));
   for (Elements r = 0; r < dy.rows; ++r) add_row(dy.row(r), width, positions + r % pass.time * width);
   pass.progress.gradient_ready(positions_.tensor);
 
-  T* table = pass.gradients.data() + tokens_.first;
+  pass.progress.gradient_begins(tokens_.tensor);
+  T* table = pass.gradient(tokens_);
   if (pass.accumulate == Accumulate::overwrite && !shared) std::fill_n(table, vocabulary * width, T(0));
   for (Elements r = 0; r < dy.rows; ++r) {
     add_row(dy.row(r), width, table + tokens[static_cast<std::size_t>(r)] * width);

@@ -37,10 +37,12 @@ void check(const GptOptions& o, Elements capacity) {
   if (!(o.deviation > 0)) refuse(fmt::format("weights cannot start with deviation {}", o.deviation), "", "Try 0.02");
 }
 
-// Lets communication move, but is told of no gradient: for the part of a tied tensor's gradient that is not the last.
-class OnlyPulses final : public Progress {
+// Lets communication move, but no gradient is ever ready: for the part of a tied tensor's gradient that is not the
+// last.
+class NeverReady final : public Progress {
  public:
-  explicit OnlyPulses(Progress& progress) : progress_(progress) {}
+  explicit NeverReady(Progress& progress) : progress_(progress) {}
+  void gradient_begins(std::size_t tensor) override { progress_.gradient_begins(tensor); }
   void pulse() override { progress_.pulse(); }
 
  private:
@@ -76,8 +78,8 @@ class Gpt final : public Model<T> {
 
   const Layout& layout() const override { return layout_; }
   std::string describe() const override;
-  LossSums forward(const Batch<T>& batch, std::span<const T> weights, Mode mode, Progress& progress) override;
-  void backward(const Batch<T>& batch, std::span<const T> weights, std::span<T> gradients, double scale,
+  LossSums forward(const Batch<T>& batch, TensorValues<const T> weights, Mode mode, Progress& progress) override;
+  void backward(const Batch<T>& batch, TensorValues<const T> weights, TensorValues<T> gradients, double scale,
                 Accumulate accumulate, Progress& progress) override;
   std::span<const T> outputs() const override { return std::span(logits_).first(index(rows_ * options_.vocabulary)); }
   Flops flops(Elements samples) const override;
@@ -85,7 +87,13 @@ class Gpt final : public Model<T> {
 
  private:
   void set_layout();
-  Elements checked_time(const Batch<T>& batch, std::span<const T> weights) const;
+
+  // Numbers of layers, from the output: the final norm and an untied head are 0.
+  std::size_t layer_of_block(Elements l) const { return index(options_.layers - l); }
+  std::size_t layer_of_positions() const { return index(options_.layers + 1); }
+  std::size_t layer_of_tokens() const { return layer_of_positions() + (options_.tied ? 1 : 0); }
+
+  Elements checked_time(const Batch<T>& batch, TensorValues<const T> weights) const;
   Matrix<T> input(Elements block) { return {inputs_[index(block)].data(), rows_, options_.width}; }
   Matrix<T> rows(AlignedVector<T>& values, Elements columns) const { return {values.data(), rows_, columns}; }
   void embed(const Pass<T>& pass, std::span<const std::int32_t> tokens);
@@ -142,11 +150,14 @@ Gpt<T>::Gpt(const GptOptions& options, Elements capacity)
 template <class T>
 void Gpt<T>::set_layout() {
   std::vector<Tensor> tensors;
-  const auto append = [&](std::vector<Tensor> more) { std::ranges::move(more, std::back_inserter(tensors)); };
-  if (!options_.tied) append(head_.tensors());
-  append(norm_.tensors());
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) append(block->tensors());
-  append(embedding_.tensors());
+  const auto append = [&](std::vector<Tensor> more, std::size_t layer) {
+    for (Tensor& tensor : more) tensor.layer = layer, tensors.push_back(std::move(tensor));
+  };
+  if (!options_.tied) append(head_.tensors(), 0);
+  append(norm_.tensors(), 0);
+  for (Elements l = options_.layers; l-- > 0;) append(blocks_[index(l)].tensors(), layer_of_block(l));
+  append(embedding_.tensors(), layer_of_positions());
+  tensors.back().layer = layer_of_tokens(), tensors.back().tied = options_.tied;
   layout_ = Layout(std::move(tensors));
   embedding_.bind(layout_), norm_.bind(layout_), head_.bind(layout_);
   for (Block<T>& block : blocks_) block.bind(layout_);
@@ -162,9 +173,9 @@ std::string Gpt<T>::describe() const {
 }
 
 template <class T>
-Elements Gpt<T>::checked_time(const Batch<T>& batch, std::span<const T> weights) const {
+Elements Gpt<T>::checked_time(const Batch<T>& batch, TensorValues<const T> weights) const {
   ANNULET_EXPECTS(batch.samples >= 0 && batch.samples <= capacity_, "a batch fits the capacity of the model");
-  ANNULET_EXPECTS(weights.size() == index(layout_.size()), "weights are the whole flat buffer");
+  ANNULET_EXPECTS(weights.hold(layout_), "weights are of all tensors");
   if (batch.samples == 0) return 1;
   const Elements tokens = std::ssize(batch.tokens), time = tokens / batch.samples;
   ANNULET_EXPECTS(tokens == batch.samples * time && time >= 1 && time <= options_.context,
@@ -173,7 +184,7 @@ Elements Gpt<T>::checked_time(const Batch<T>& batch, std::span<const T> weights)
 }
 
 template <class T>
-LossSums Gpt<T>::forward(const Batch<T>& batch, std::span<const T> weights, Mode mode, Progress& progress) {
+LossSums Gpt<T>::forward(const Batch<T>& batch, TensorValues<const T> weights, Mode mode, Progress& progress) {
   time_ = checked_time(batch, weights);
   rows_ = batch.samples * time_;
   mode_ = mode;
@@ -181,11 +192,16 @@ LossSums Gpt<T>::forward(const Batch<T>& batch, std::span<const T> weights, Mode
       .progress = progress, .weights = weights, .mode = mode, .first_draw = batch.first_draw, .time = time_};
   embed(pass, batch.tokens);
   for (Elements l = 0; l < options_.layers; ++l) {
+    progress.weights_needed(layer_of_block(l));
     blocks_[index(l)].forward(pass, input(l), input(l + 1));
+    progress.weights_done(layer_of_block(l));
     progress.pulse();
   }
+  progress.weights_needed(0);
   norm_.forward(pass, input(options_.layers), rows(normed_, options_.width));
   head_.forward(pass, rows(normed_, options_.width), rows(logits_, options_.vocabulary));
+  progress.weights_done(0);
+  if (options_.tied) progress.weights_done(layer_of_tokens());
   progress.pulse();
   if (batch.labels.empty()) return {};
   return loss_->forward({batch.labels, {}}, rows(logits_, options_.vocabulary));
@@ -193,18 +209,20 @@ LossSums Gpt<T>::forward(const Batch<T>& batch, std::span<const T> weights, Mode
 
 template <class T>
 void Gpt<T>::embed(const Pass<T>& pass, std::span<const std::int32_t> tokens) {
-  if (!dropout_) return embedding_.forward(pass, tokens, input(0));
-  const Matrix<T> embedded = rows(d_x_, options_.width);  // free during a forward pass
+  pass.progress.weights_needed(layer_of_tokens());
+  if (options_.tied) pass.progress.weights_needed(layer_of_positions());
+  const Matrix<T> embedded = dropout_ ? rows(d_x_, options_.width) : input(0);  // d_x_ is free during a forward pass
   embedding_.forward(pass, tokens, embedded);
-  dropout_->forward(pass, embedded, input(0));
+  if (dropout_) dropout_->forward(pass, embedded, input(0));
+  pass.progress.weights_done(layer_of_positions());
 }
 
 template <class T>
-void Gpt<T>::backward(const Batch<T>& batch, std::span<const T> weights, std::span<T> gradients, double scale,
+void Gpt<T>::backward(const Batch<T>& batch, TensorValues<const T> weights, TensorValues<T> gradients, double scale,
                       Accumulate accumulate, Progress& progress) {
   ANNULET_EXPECTS(checked_time(batch, weights) == time_ && batch.samples * time_ == rows_,
                   "backward follows the forward pass of the same batch");
-  ANNULET_EXPECTS(gradients.size() == weights.size(), "gradients are the whole flat buffer");
+  ANNULET_EXPECTS(gradients.hold(layout_), "gradients are of all tensors");
   const Pass<T> pass{.progress = progress,
                      .weights = weights,
                      .gradients = gradients,
@@ -213,21 +231,29 @@ void Gpt<T>::backward(const Batch<T>& batch, std::span<const T> weights, std::sp
                      .first_draw = batch.first_draw,
                      .time = time_};
   loss_->backward({batch.labels, {}}, rows(logits_, options_.vocabulary), scale, rows(d_logits_, options_.vocabulary));
+  if (options_.tied) progress.weights_needed(layer_of_tokens());
+  progress.weights_needed(0);
   head_backward(pass);
+  progress.weights_done(0);
+  if (options_.tied) progress.weights_done(layer_of_tokens());
   for (Elements l = options_.layers; l-- > 0;) {
+    progress.weights_needed(layer_of_block(l));
     if (options_.recompute) blocks_[index(l)].recompute(pass, input(l));
     blocks_[index(l)].backward(pass, input(l), rows(d_x_, options_.width));
+    progress.weights_done(layer_of_block(l));
     progress.pulse();
   }
+  progress.weights_needed(layer_of_positions());
   embedding_backward(pass, batch.tokens);
+  progress.weights_done(layer_of_positions());
 }
 
 // Leaves the gradient of the last block's output in d_x_.
 template <class T>
 void Gpt<T>::head_backward(const Pass<T>& pass) {
   const Elements width = options_.width;
-  OnlyPulses pulses(pass.progress);
-  const Pass<T> head_pass{.progress = options_.tied ? static_cast<Progress&>(pulses) : pass.progress,
+  NeverReady not_yet(pass.progress);
+  const Pass<T> head_pass{.progress = options_.tied ? static_cast<Progress&>(not_yet) : pass.progress,
                           .weights = pass.weights,
                           .gradients = pass.gradients,
                           .accumulate = pass.accumulate,

@@ -36,8 +36,8 @@ void LayerNorm<T>::bind(const Layout& layout) {
 template <class T>
 void LayerNorm<T>::forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) {
   using P = Packet<T>;
-  const T* weight = pass.weights.data() + weight_.first;
-  const T* bias = pass.weights.data() + bias_.first;
+  const T* weight = pass.weight(weight_);
+  const T* bias = pass.weight(bias_);
   const T per_column = 1 / static_cast<T>(width_);
   for (Elements r = 0; r < x.rows; ++r) {
     const T* row = x.row(r);
@@ -57,11 +57,13 @@ void LayerNorm<T>::forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) 
 template <class T>
 void LayerNorm<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const T>, Matrix<const T> dy, Matrix<T> dx) {
   using P = Packet<T>;
+  pass.progress.gradient_begins(bias_.tensor);
+  pass.progress.gradient_begins(weight_.tensor);
   add_parameter_gradients(pass, x, dy);
   pass.progress.gradient_ready(bias_.tensor);
   pass.progress.gradient_ready(weight_.tensor);
   if (dx.empty()) return;
-  const T* weight = pass.weights.data() + weight_.first;
+  const T* weight = pass.weight(weight_);
   const T per_column = 1 / static_cast<T>(width_);
   for (Elements r = 0; r < x.rows; ++r) {
     const Moments& moments = moments_[static_cast<std::size_t>(r)];
@@ -82,8 +84,8 @@ void LayerNorm<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const
 template <class T>
 void LayerNorm<T>::add_parameter_gradients(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> dy) const {
   using P = Packet<T>;
-  T* d_weight = pass.gradients.data() + weight_.first;
-  T* d_bias = pass.gradients.data() + bias_.first;
+  T* d_weight = pass.gradient(weight_);
+  T* d_bias = pass.gradient(bias_);
   if (pass.accumulate == Accumulate::overwrite) {
     std::fill_n(d_weight, width_, T(0));
     std::fill_n(d_bias, width_, T(0));

@@ -43,20 +43,22 @@ void Linear<T>::bind(const Layout& layout) {
 
 template <class T>
 void Linear<T>::forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) {
-  const Matrix<const T> w(pass.weights.data() + weight_.first, options_.outputs, options_.inputs);
-  multiply_forward(x, w, options_.bias ? pass.weights.data() + bias_.first : nullptr, y, pass.progress);
+  const Matrix<const T> w(pass.weight(weight_), options_.outputs, options_.inputs);
+  multiply_forward(x, w, options_.bias ? pass.weight(bias_) : nullptr, y, pass.progress);
 }
 
 template <class T>
 void Linear<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const T>, Matrix<const T> dy, Matrix<T> dx) {
   if (options_.bias) {
-    sum_rows(dy, pass.gradients.data() + bias_.first, pass.accumulate);
+    pass.progress.gradient_begins(bias_.tensor);
+    sum_rows(dy, pass.gradient(bias_), pass.accumulate);
     pass.progress.gradient_ready(bias_.tensor);
   }
-  const Matrix<T> dw(pass.gradients.data() + weight_.first, options_.outputs, options_.inputs);
+  pass.progress.gradient_begins(weight_.tensor);
+  const Matrix<T> dw(pass.gradient(weight_), options_.outputs, options_.inputs);
   multiply_outer(dy, x, dw, pass.accumulate, pass.progress);
   pass.progress.gradient_ready(weight_.tensor);
-  const Matrix<const T> w(pass.weights.data() + weight_.first, options_.outputs, options_.inputs);
+  const Matrix<const T> w(pass.weight(weight_), options_.outputs, options_.inputs);
   if (!dx.empty()) multiply_backward(dy, w, dx, pass.progress);
 }
 

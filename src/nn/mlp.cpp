@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include "annulet/base/aligned.hpp"
 #include "annulet/base/error.hpp"
@@ -46,8 +47,8 @@ class Mlp final : public Model<T> {
 
   const Layout& layout() const override { return layout_; }
   std::string describe() const override;
-  LossSums forward(const Batch<T>& batch, std::span<const T> weights, Mode mode, Progress& progress) override;
-  void backward(const Batch<T>& batch, std::span<const T> weights, std::span<T> gradients, double scale,
+  LossSums forward(const Batch<T>& batch, TensorValues<const T> weights, Mode mode, Progress& progress) override;
+  void backward(const Batch<T>& batch, TensorValues<const T> weights, TensorValues<T> gradients, double scale,
                 Accumulate accumulate, Progress& progress) override;
   std::span<const T> outputs() const override { return values(layers_.size(), samples_).elements(); }
   Flops flops(Elements samples) const override;
@@ -55,7 +56,7 @@ class Mlp final : public Model<T> {
  private:
   void add_layers();
   void set_layout();
-  void check(const Batch<T>& batch, std::span<const T> weights) const;
+  void check(const Batch<T>& batch, TensorValues<const T> weights) const;
 
   // h_k [B, width]: the input of layer k, the output of layer k - 1; the features for k = 0 come with the batch.
   Matrix<T> values(std::size_t k, Elements samples) const;
@@ -66,6 +67,7 @@ class Mlp final : public Model<T> {
   Elements capacity_;
   Layout layout_;
   std::vector<std::unique_ptr<Layer<T>>> layers_;
+  std::vector<std::optional<std::size_t>> numbers_;  // [k] of layers with tensors, from the output
   std::unique_ptr<LossFunction<T>> loss_;
   mutable std::vector<AlignedVector<T>> values_;  // [k - 1]: h_k, [capacity, width]
   std::vector<AlignedVector<T>> masks_;           // of the Dropouts
@@ -103,8 +105,12 @@ void Mlp<T>::add_layers() {
 template <class T>
 void Mlp<T>::set_layout() {
   std::vector<Tensor> tensors;
-  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-    for (Tensor& tensor : (*layer)->tensors()) tensors.push_back(std::move(tensor));
+  numbers_.resize(layers_.size());
+  for (std::size_t k = layers_.size(), number = 0; k-- > 0;) {
+    std::vector<Tensor> own = layers_[k]->tensors();
+    if (own.empty()) continue;
+    for (Tensor& tensor : own) tensor.layer = number, tensors.push_back(std::move(tensor));
+    numbers_[k] = number++;
   }
   layout_ = Layout(std::move(tensors));
   for (const auto& layer : layers_) layer->bind(layout_);
@@ -118,10 +124,10 @@ std::string Mlp<T>::describe() const {
 }
 
 template <class T>
-void Mlp<T>::check(const Batch<T>& batch, std::span<const T> weights) const {
+void Mlp<T>::check(const Batch<T>& batch, TensorValues<const T> weights) const {
   ANNULET_EXPECTS(batch.samples >= 0 && batch.samples <= capacity_, "a batch fits the capacity of the model");
   ANNULET_EXPECTS(batch.features.size() == index(batch.samples * options_.widths.front()), "features are [B, inputs]");
-  ANNULET_EXPECTS(weights.size() == index(layout_.size()), "weights are the whole flat buffer");
+  ANNULET_EXPECTS(weights.hold(layout_), "weights are of all tensors");
 }
 
 template <class T>
@@ -142,28 +148,32 @@ Matrix<T> Mlp<T>::gradient(std::size_t k, Elements samples) {
 }
 
 template <class T>
-LossSums Mlp<T>::forward(const Batch<T>& batch, std::span<const T> weights, Mode mode, Progress& progress) {
+LossSums Mlp<T>::forward(const Batch<T>& batch, TensorValues<const T> weights, Mode mode, Progress& progress) {
   check(batch, weights);
   samples_ = batch.samples;
   const Pass<T> pass{.progress = progress, .weights = weights, .mode = mode, .first_draw = batch.first_draw};
   for (std::size_t k = 0; k < layers_.size(); ++k) {
+    if (numbers_[k]) progress.weights_needed(*numbers_[k]);
     layers_[k]->forward(pass, input(k, batch), values(k + 1, batch.samples));
+    if (numbers_[k]) progress.weights_done(*numbers_[k]);
     progress.pulse();
   }
   return loss_->forward({batch.labels, batch.values}, values(layers_.size(), batch.samples));
 }
 
 template <class T>
-void Mlp<T>::backward(const Batch<T>& batch, std::span<const T> weights, std::span<T> gradients, double scale,
+void Mlp<T>::backward(const Batch<T>& batch, TensorValues<const T> weights, TensorValues<T> gradients, double scale,
                       Accumulate accumulate, Progress& progress) {
   check(batch, weights);
   ANNULET_EXPECTS(batch.samples == samples_, "backward follows the forward pass of the same batch");
-  ANNULET_EXPECTS(gradients.size() == weights.size(), "gradients are the whole flat buffer");
+  ANNULET_EXPECTS(gradients.hold(layout_), "gradients are of all tensors");
   const Pass<T> pass{.progress = progress, .weights = weights, .gradients = gradients, .accumulate = accumulate};
   const Elements n = batch.samples;
   loss_->backward({batch.labels, batch.values}, values(layers_.size(), n), scale, gradient(layers_.size(), n));
   for (std::size_t k = layers_.size(); k-- > 0;) {
+    if (numbers_[k]) progress.weights_needed(*numbers_[k]);
     layers_[k]->backward(pass, input(k, batch), values(k + 1, n), gradient(k + 1, n), gradient(k, n));
+    if (numbers_[k]) progress.weights_done(*numbers_[k]);
     progress.pulse();
   }
 }

@@ -57,30 +57,38 @@ template <class T>
 struct Run {
   T* weights;
   const T* gradients;
-  Elements first, count;  // place in the model
+  Elements state, count;  // place in the state
   T decay;
 };
 
 template <class T>
 class Intervals : public Optimizer<T> {
  public:
-  Intervals(const OptimizerOptions& options, const Layout& layout)
-      : options_(options), size_(layout.size()), intervals_(decay_intervals(options, layout)) {}
+  Intervals(const OptimizerOptions& options, const Layout& layout, std::span<const Slice> owned)
+      : options_(options), intervals_(decay_intervals(options, layout)) {
+    for (const Slice& slice : owned) {
+      ANNULET_EXPECTS(slice.first >= owned_end() && slice.count >= 0, "owned slices ascend and do not overlap");
+      owned_.push_back({slice, size_});
+      size_ += slice.count;
+    }
+    ANNULET_EXPECTS(owned_end() <= layout.size(), "owned slices lie in the model");
+  }
 
   void begin_step() override { ++steps_; }
   long steps() const override { return steps_; }
   void resume(long steps) override { steps_ = steps; }
 
   void update(Elements first, std::span<T> weights, std::span<const T> gradients, const Update& update) override {
-    const Elements last = first + static_cast<Elements>(weights.size());
-    ANNULET_EXPECTS(first >= 0 && last <= size_, "a slice lies in the model");
+    if (weights.empty()) return;
+    const Elements last = first + static_cast<Elements>(weights.size()), state = state_of(first, last);
     ANNULET_EXPECTS(weights.size() == gradients.size(), "weights and gradients are the same slice");
     ANNULET_EXPECTS(steps_ > 0, "begin_step comes before update");
     for (const DecayInterval& interval : intervals_) {
       const Elements from = std::max(first, interval.first), to = std::min(last, interval.last);
       if (from >= to) continue;
       const Elements offset = from - first;
-      run({weights.data() + offset, gradients.data() + offset, from, to - from, static_cast<T>(interval.decay)},
+      run({weights.data() + offset, gradients.data() + offset, state + offset, to - from,
+           static_cast<T>(interval.decay)},
           update);
     }
   }
@@ -91,17 +99,35 @@ class Intervals : public Optimizer<T> {
   AlignedVector<T> zeros() const { return AlignedVector<T>(static_cast<std::size_t>(size_)); }
 
   OptimizerOptions options_;
-  Elements size_;
   long steps_ = 0;
 
  private:
+  struct Owned {
+    Slice slice;
+    Elements state;  // where its state begins
+  };
+
+  Elements owned_end() const { return owned_.empty() ? 0 : owned_.back().slice.first + owned_.back().slice.count; }
+
+  // Where the state of elements [first, last) begins.
+  Elements state_of(Elements first, Elements last) const {
+    const auto after = std::ranges::upper_bound(owned_, first, {}, [](const Owned& o) { return o.slice.first; });
+    ANNULET_EXPECTS(after != owned_.begin(), "a slice is owned");
+    const Owned& owned = *std::prev(after);
+    ANNULET_EXPECTS(last <= owned.slice.first + owned.slice.count, "a slice is owned");
+    return owned.state + first - owned.slice.first;
+  }
+
+  std::vector<Owned> owned_;
+  Elements size_ = 0;  // of the state
   std::vector<DecayInterval> intervals_;
 };
 
 template <class T>
 class Sgd final : public Intervals<T> {
  public:
-  Sgd(const OptimizerOptions& options, const Layout& layout) : Intervals<T>(options, layout) {
+  Sgd(const OptimizerOptions& options, const Layout& layout, std::span<const Slice> owned)
+      : Intervals<T>(options, layout, owned) {
     if (options.momentum > 0) momentum_ = this->zeros();
   }
 
@@ -129,7 +155,7 @@ class Sgd final : public Intervals<T> {
     const T rate = static_cast<T>(update.learning_rate), scale = static_cast<T>(update.gradient_scale);
     const T momentum = static_cast<T>(this->options_.momentum), decay = run.decay;
     T* __restrict w = run.weights;
-    T* __restrict m = momentum_.data() + run.first;
+    T* __restrict m = momentum_.data() + run.state;
     const T* __restrict g = run.gradients;
     for (Elements i = 0; i < run.count; ++i) {
       const T gradient = g[i] * scale + decay * w[i];
@@ -146,8 +172,8 @@ class Sgd final : public Intervals<T> {
 template <class T>
 class Adam final : public Intervals<T> {
  public:
-  Adam(const OptimizerOptions& options, const Layout& layout)
-      : Intervals<T>(options, layout), m_(this->zeros()), v_(this->zeros()) {}
+  Adam(const OptimizerOptions& options, const Layout& layout, std::span<const Slice> owned)
+      : Intervals<T>(options, layout, owned), m_(this->zeros()), v_(this->zeros()) {}
 
   std::vector<typename Optimizer<T>::State> state() override { return {{"m", m_}, {"v", v_}}; }
 
@@ -164,8 +190,8 @@ class Adam final : public Intervals<T> {
     const T rest1 = static_cast<T>(1 - options.beta1), rest2 = static_cast<T>(1 - options.beta2);
     const T scale = static_cast<T>(update.gradient_scale), epsilon = static_cast<T>(options.epsilon);
     T* __restrict w = run.weights;
-    T* __restrict m = m_.data() + run.first;
-    T* __restrict v = v_.data() + run.first;
+    T* __restrict m = m_.data() + run.state;
+    T* __restrict v = v_.data() + run.state;
     const T* __restrict g = run.gradients;
     for (Elements i = 0; i < run.count; ++i) {
       const T gradient = g[i] * scale + decay * w[i];
@@ -181,12 +207,23 @@ class Adam final : public Intervals<T> {
 }  // namespace
 
 template <class T>
-std::unique_ptr<Optimizer<T>> make_optimizer(const OptimizerOptions& options, const Layout& layout) {
+std::unique_ptr<Optimizer<T>> make_optimizer(const OptimizerOptions& options, const Layout& layout,
+                                             std::span<const Slice> owned) {
   check(options);
-  if (options.kind == OptimizerOptions::Kind::sgd) return std::make_unique<Sgd<T>>(options, layout);
-  return std::make_unique<Adam<T>>(options, layout);
+  if (options.kind == OptimizerOptions::Kind::sgd) return std::make_unique<Sgd<T>>(options, layout, owned);
+  return std::make_unique<Adam<T>>(options, layout, owned);
 }
 
+template <class T>
+std::unique_ptr<Optimizer<T>> make_optimizer(const OptimizerOptions& options, const Layout& layout) {
+  const Slice all{0, layout.size()};
+  return make_optimizer<T>(options, layout, std::span(&all, 1));
+}
+
+template std::unique_ptr<Optimizer<float>> make_optimizer<float>(const OptimizerOptions&, const Layout&,
+                                                                 std::span<const Slice>);
+template std::unique_ptr<Optimizer<double>> make_optimizer<double>(const OptimizerOptions&, const Layout&,
+                                                                   std::span<const Slice>);
 template std::unique_ptr<Optimizer<float>> make_optimizer<float>(const OptimizerOptions&, const Layout&);
 template std::unique_ptr<Optimizer<double>> make_optimizer<double>(const OptimizerOptions&, const Layout&);
 

@@ -10,22 +10,15 @@
 
 #include "annulet/base/error.hpp"
 #include "annulet/nn/optimizer.hpp"
+#include "annulet/schedule/shards.hpp"
+#include "part.hpp"
 
 namespace annulet::parallel {
-namespace {
-
 std::vector<Elements> sizes_of(const nn::Layout& layout) {
   std::vector<Elements> sizes;
   for (const nn::Tensor& tensor : layout.tensors()) sizes.push_back(tensor.count);
   return sizes;
 }
-
-template <class T>
-std::span<T> part(std::span<T> values, schedule::Interval interval) {
-  return values.subspan(static_cast<std::size_t>(interval.first), static_cast<std::size_t>(interval.count));
-}
-
-}  // namespace
 
 void GradientInstants::pulse(Instant now) {
   if (looked) {
@@ -38,29 +31,61 @@ void GradientInstants::pulse(Instant now) {
 template <class T>
 GradientSync<T>::GradientSync(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
                               const SyncOptions& options)
-    : engine_(engine), gradients_(gradients) {
+    : GradientSync(engine, layout, gradients, options, schedule::Collective::all_reduce) {}
+
+template <class T>
+GradientSync<T>::GradientSync(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
+                              const SyncOptions& options, schedule::Collective collective)
+    : GradientSync(engine, schedule::gradient_buckets(sizes_of(layout), Bytes(sizeof(T)), options)) {
   ANNULET_EXPECTS(static_cast<Elements>(gradients.size()) == layout.size(),
                   "the gradient buffer has the layout's size");
-  buckets_ = schedule::gradient_buckets(sizes_of(layout), Bytes(sizeof(T)), options);
+  gradients_ = gradients;
+  std::vector<std::span<T>> memory;
+  for (const schedule::Bucket& bucket : buckets_) memory.push_back(part(gradients, bucket.elements));
+  declare(collective, options, std::move(memory));
+}
+
+template <class T>
+GradientSync<T>::GradientSync(collectives::Engine& engine, std::vector<schedule::Bucket> buckets)
+    : engine_(engine), buckets_(std::move(buckets)), shard_(schedule::shard(buckets_, engine.world(), engine.rank())) {
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    const schedule::Bucket& bucket = buckets_[b];
-    bucket_of_.insert(bucket_of_.end(), bucket.end_tensor - bucket.first_tensor, b);
-    auto plan = std::make_shared<schedule::Plan>(
-        schedule::bucket_plan(engine.rank(), engine.world(), bucket.elements.count, Bytes(sizeof(T)), options));
-    planned_ += Bytes(sizeof(T)) * schedule::sent_elements(*plan);
-    operations_.push_back(engine.declare({fmt::format("gradient bucket {} of {}", b + 1, buckets_.size()),
-                                          comm::Purpose::gradients, collectives::sum_of<T>(), std::move(plan),
-                                          std::as_writable_bytes(part(gradients_, bucket.elements))}));
+    bucket_of_.insert(bucket_of_.end(), buckets_[b].end_tensor - buckets_[b].first_tensor, b);
   }
   missing_.resize(buckets_.size());
   ready_.resize(buckets_.size());
 }
 
 template <class T>
+void GradientSync<T>::declare(schedule::Collective collective, const SyncOptions& options,
+                              std::vector<std::span<T>> memory) {
+  memory_ = std::move(memory);
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    auto plan = std::make_shared<schedule::Plan>(schedule::bucket_plan(
+        collective, engine_.rank(), engine_.world(), buckets_[b].elements.count, Bytes(sizeof(T)), options));
+    wire_.push_back(Bytes(sizeof(T)) * schedule::sent_elements(*plan));
+    planned_ += wire_.back();
+    operations_.push_back(
+        engine_.declare({fmt::format("gradient bucket {} of {}", b + 1, buckets_.size()), comm::Purpose::gradients,
+                         collectives::sum_of<T>(), std::move(plan), std::as_writable_bytes(memory_[b])}));
+  }
+}
+
+template <class T>
+nn::Accumulate GradientSync<T>::accumulation(Elements micro_batch) const {
+  return micro_batch == 0 ? nn::Accumulate::overwrite : nn::Accumulate::add;
+}
+
+template <class T>
 void GradientSync<T>::begin_step() {
-  for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = buckets_[b].end_tensor - buckets_[b].first_tensor;
   finite_ = true;
+  begin_micro_batch(true);
   if (instants_ != nullptr) instants_->checking = Seconds(0), instants_->looked.reset();
+}
+
+template <class T>
+void GradientSync<T>::begin_micro_batch(bool last) {
+  for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = buckets_[b].end_tensor - buckets_[b].first_tensor;
+  quiet_ = !last;
 }
 
 template <class T>
@@ -71,6 +96,7 @@ void GradientSync<T>::record(GradientInstants& where) {
 
 template <class T>
 void GradientSync<T>::gradient_ready(std::size_t tensor) {
+  if (quiet_) return;
   const std::size_t bucket = bucket_of_[tensor];
   ANNULET_EXPECTS(missing_[bucket] > 0, "each gradient becomes final once a step");
   if (instants_ != nullptr) {
@@ -83,7 +109,7 @@ void GradientSync<T>::gradient_ready(std::size_t tensor) {
 template <class T>
 void GradientSync<T>::check(std::size_t bucket) {
   const Instant begin = instants_ != nullptr ? Clock::now() : Instant{};
-  if (!all_finite<T>(part(gradients_, buckets_[bucket].elements))) finite_ = false;
+  if (!all_finite<T>(memory_[bucket])) finite_ = false;
   if (instants_ != nullptr) instants_->checking += Clock::now() - begin;
 }
 
@@ -93,6 +119,7 @@ void GradientSync<T>::launch(std::size_t bucket) {
   if (!alone || instants_ != nullptr) check(bucket);
   ready_[bucket] = Clock::now();
   engine_.launch(operations_[bucket]);
+  launched_ += wire_[bucket];
   engine_.poll();
 }
 
@@ -106,17 +133,20 @@ template <class T>
 void GradientSync<T>::finish() {
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     ANNULET_EXPECTS(missing_[b] == 0, "backward reports every gradient");
-    engine_.wait(operations_[b]);
+    wait(b);
+    arrived(b);
   }
+}
+
+template <class T>
+std::span<const T> GradientSync<T>::summed(std::size_t, schedule::Interval elements) const {
+  return part(gradients_, elements);
 }
 
 template <class T>
 double GradientSync<T>::owned_squared_norm() const {
   double sum = 0;
-  for (const schedule::Bucket& bucket : buckets_) {
-    const schedule::Interval chunk = schedule::chunk(bucket.elements.count, engine_.world(), engine_.rank());
-    sum += nn::squared_norm<T>(part(gradients_, {bucket.elements.first + chunk.first, chunk.count}));
-  }
+  for (std::size_t b = 0; b < buckets_.size(); ++b) sum += nn::squared_norm<T>(summed(b, shard_[b]));
   return sum;
 }
 

@@ -70,6 +70,18 @@ std::string time_line(const std::vector<train::StepRecord>& steps) {
       milliseconds(median(optimizer)), milliseconds(median(data)), milliseconds(median(total)));
 }
 
+// What the exposed time waited for, collective by collective.
+std::string exposed_line(const std::vector<train::StepRecord>& steps) {
+  std::vector<Seconds> gradients, weights, control;
+  for (std::size_t i = steps.size() > 5 ? 5 : 0; i < steps.size(); ++i) {
+    const train::StepSeconds& s = steps[i].seconds;
+    gradients.push_back(s.exposed - s.gather - s.control), weights.push_back(s.gather), control.push_back(s.control);
+  }
+  if (gradients.empty()) return "";
+  return fmt::format("exposed: reduce-scatter of gradients {}, all-gather of weights {}, control record {} ms\n",
+                     milliseconds(median(gradients)), milliseconds(median(weights)), milliseconds(median(control)));
+}
+
 }  // namespace
 
 std::string closing_table(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
@@ -77,8 +89,9 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
   std::string text;
   if (!summary.communication.empty() && !buckets.empty()) {
     const auto rows = rows_of(buckets, summary.communication.size());
-    text += fmt::format("\nAll-reduce of rank 0, {} sampled steps; times in ms, predicted by event simulation on\n{}\n",
-                        summary.communication.size(), cost::to_text(summary.network));
+    text += fmt::format("\n{} of rank 0, {} sampled steps; times in ms, predicted by event simulation on\n{}\n",
+                        summary.zero == 0 ? "All-reduce" : "Reduce-scatter", summary.communication.size(),
+                        cost::to_text(summary.network));
     text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}\n", "bucket", "payload", "wire", "p50", "p99",
                         "predicted", "residual");
     for (const auto& [index, row] : rows) text += print(row);
@@ -88,6 +101,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
                         summary.control_per_step.value());
   }
   text += '\n' + time_line(steps);
+  if (summary.zero > 0 && summary.ranks > 1) text += exposed_line(steps);
   if (summary.predicted_step && summary.median_step) {
     text += fmt::format("predicted before the run {} ms, measured {} ms (slowest rank's median): {:+.1f} %\n",
                         milliseconds(summary.predicted_step), milliseconds(summary.median_step),

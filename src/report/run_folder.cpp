@@ -113,11 +113,12 @@ void RunFolder::step(const train::StepRecord& r) {
   fmt::format_to(
       std::back_inserter(line_),
       R"({{"step":{},"loss":{:.9g},"lr":{:.9g},"gradient_norm":{:.9g},"samples":{},"data_seconds":{:.9f},)"
-      R"("forward_seconds":{:.9f},"backward_seconds":{:.9f},"exposed_seconds":{:.9f},"optimizer_seconds":{:.9f},)"
+      R"("forward_seconds":{:.9f},"backward_seconds":{:.9f},"exposed_seconds":{:.9f},"gather_seconds":{:.9f},"optimizer_seconds":{:.9f},)"
       R"("total_seconds":{:.9f},"payload_bytes":{},"wire_bytes":{}}})"
       "\n",
       r.step, r.loss, r.learning_rate, r.gradient_norm, r.samples, s.data.count(), s.forward.count(),
-      s.backward.count(), s.exposed.count(), s.optimizer.count(), s.total.count(), r.payload.value(), r.wire.value());
+      s.backward.count(), s.exposed.count(), s.gather.count(), s.optimizer.count(), s.total.count(), r.payload.value(),
+      r.wire.value());
   if (std::fwrite(line_.data(), 1, line_.size(), steps_.get()) != line_.size()) write_out();
   if (Clock::now() - flushed_ > Seconds(2)) write_out();
 }
@@ -166,6 +167,7 @@ std::string summary_json(const train::Summary& s) {
       {"build", build_text()},
       {"seed", s.seed},
       {"ranks", s.ranks},
+      {"zero", s.zero},
       {"driver", s.driver},
       {"algorithm", s.algorithm},
       {"parameters", s.parameters},

@@ -195,6 +195,11 @@ void validate(const Config& config) {
   count("accumulate", config.accumulate, 1);
   require(config.accumulate <= config.batch, "accumulate", config.accumulate,
           "a micro-batch without samples is work for nothing");
+  require(config.zero >= 0 && config.zero <= 1, "zero", config.zero, "a stage of ZeRO, 0 or 1");
+  if (config.zero > 0 && config.algorithm != "ring") {
+    throw InputError({fmt::format("zero = {} with algorithm = {}", config.zero, config.algorithm),
+                      "a shard is what the ring's reduce-scatter leaves with a rank", "Leave out one of the two"});
+  }
   count("evaluate-every", config.evaluate_every, 0);
   count("optimizer.warmup", config.warmup, 0);
   count("data.samples", config.samples, 1);

@@ -7,6 +7,7 @@
 #include "annulet/base/random.hpp"
 #include "annulet/base/statistics.hpp"
 #include "annulet/measure/process.hpp"
+#include "annulet/schedule/zero.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/data.hpp"
 #include "annulet/train/step_samples.hpp"
@@ -19,8 +20,8 @@ namespace annulet::train {
 namespace {
 
 template <class T>
-std::uint64_t hash_of(std::span<const T> values) {
-  return stable_hash({reinterpret_cast<const char*>(values.data()), values.size_bytes()});
+std::uint64_t hash_of(std::span<const T> values, std::uint64_t before) {
+  return stable_hash({reinterpret_cast<const char*>(values.data()), values.size_bytes()}, before);
 }
 
 template <class Value>
@@ -92,15 +93,45 @@ class Session {
         transport_factory(world_, config_)(), collectives::EngineOptions{machine_.driver.driver, config_.deadline});
     agree_on(world_, [&] {
       trainer_ = std::make_unique<Trainer<T>>(config_, *engine_, *data_.train, data_.test.get());
-      if (!config_.init.empty()) load_weights<T>(config_.init, trainer_->layout(), trainer_->weights());
+      if (!config_.init.empty()) load_initial_weights();
     });
     collectives::require_same_operations(world_, *engine_);
+    look_at_weights();
     require_equal_replicas("before the first step");
     samples_.emplace(steps_, trainer_->sync().buckets().size(), options_.show_step);
     records_.emplace(steps_);
     agree_on(world_, [&] { predict(); });
     if (options_.record_profile) begin_profile();
     if (options_.tracer != nullptr) begin_trace();
+  }
+
+  void load_initial_weights() {
+    load_weights<T>(config_.init, trainer_->layout(), [&](const nn::Tensor& tensor, std::span<const T> values) {
+      trainer_->assign_weights({tensor.first, tensor.count}, values);
+    });
+  }
+
+  // What is to be known of all weights; whole_ on rank 0 if they are to be written. Collective.
+  void look_at_weights() {
+    hash_ = stable_hash(""), weights_finite_ = true;
+    trainer_->visit_weights([&](schedule::Interval elements, std::span<const T> values) {
+      hash_ = hash_of(values, hash_);
+      weights_finite_ = weights_finite_ && parallel::all_finite<T>(values);
+      keep_for_writing(elements, values);
+    });
+  }
+
+  // Where every rank has all weights they are used where they lie, else they are brought together.
+  void keep_for_writing(schedule::Interval elements, std::span<const T> values) {
+    if (!speaks() || options_.weights.empty()) return;
+    const Elements size = trainer_->layout().size();
+    if (elements.count == size) {
+      whole_ = values;
+      return;
+    }
+    together_.resize(static_cast<std::size_t>(size));
+    std::ranges::copy(values, together_.begin() + elements.first);
+    whole_ = together_;
   }
 
   void require_lone_profile() const {
@@ -154,6 +185,10 @@ class Session {
 
   void predict() {
     if (!options_.profile) return;
+    if (config_.zero > 0) {
+      throw InputError({fmt::format("a step of ZeRO stage {} cannot be predicted from a profile", config_.zero),
+                        "the prediction is of all-reduces", "Leave out --predict-from, or choose --zero 0"});
+    }
     require_fitting(*options_.profile, this_workload());
     prediction_ = cost::predict_step(step_input(config_, machine_, *options_.profile, Bytes(sizeof(T)), world_.size()));
   }
@@ -258,7 +293,8 @@ class Session {
 
   // The engine ends before the communicator is used again.
   Summary conclude() {
-    traffic_ = engine_->traffic();
+    sent_ = trainer_->settle();
+    look_at_weights();
     std::vector<schedule::Bucket> buckets(trainer_->sync().buckets().begin(), trainer_->sync().buckets().end());
     engine_.reset();
     merge_traces();
@@ -266,14 +302,14 @@ class Session {
     require_finite_weights();
     agree_on(world_, [&] {
       if (speaks() && !options_.weights.empty())
-        save_weights<T>(options_.weights, trainer_->layout(), std::span<const T>(trainer_->weights()),
-                        data_.vocabulary);
+        save_weights<T>(options_.weights, trainer_->layout(), whole_, data_.vocabulary);
     });
     Summary summary = describe_run();
     add_traffic(summary, buckets);
     add_times(summary);
-    const auto report = samples_->gather(world_, {buckets, Bytes(sizeof(T)), sync_options(config_), machine_.network,
-                                                  clock_drift(world_, machine_.clock, config_), options_.show_step});
+    const auto report = samples_->gather(
+        world_, {buckets, Bytes(sizeof(T)), sync_options(config_), schedule::gradient_collective(config_.zero),
+                 machine_.network, clock_drift(world_, machine_.clock, config_), options_.show_step});
     add_communication(summary, report.steps);
     add_shown(summary, report.buckets);
     summary.peak_rss = Bytes(static_cast<std::int64_t>(world_.maximum(measure::peak_resident().as_double())));
@@ -283,7 +319,7 @@ class Session {
 
   void require_equal_replicas(std::string_view when) {
     require_equal(
-        world_, hash_of<T>(trainer_->weights()),
+        world_, hash_,
         {fmt::format("the weights are not the same on all ranks {}", when),
          "the replicas must stay equal to the last bit", "Look for ranks with other hardware or another build"});
   }
@@ -302,13 +338,17 @@ class Session {
   }
 
   void require_finite_weights() {
-    if (parallel::all_finite<T>(trainer_->weights())) return;
+    if (weights_finite_) return;
     throw AgreedError(
         describe({"the weights are not finite after the last step", "they are the same on all ranks and of no use",
                   "Lower optimizer.lr, or set optimizer.clip"}));
   }
 
   std::string algorithm() const {
+    if (config_.zero > 0) {
+      return fmt::format("ring, reduce-scatter and all-gather (ZeRO {}), segments of {}", config_.zero,
+                         to_text(sync_options(config_).segment));
+    }
     const parallel::SyncOptions sync = sync_options(config_);
     if (!algorithms_) return to_text(schedule::bucket_execution(sync.bucket, sync));
     std::string text;
@@ -323,7 +363,7 @@ class Session {
 
   Summary describe_run() const {
     Summary summary;
-    summary.seed = config_.seed, summary.ranks = world_.size();
+    summary.seed = config_.seed, summary.ranks = world_.size(), summary.zero = config_.zero;
     summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = algorithm();
     summary.parameters = trainer_->layout().size(), summary.steps = steps_, summary.global_batch = config_.batch;
     summary.bucket_bytes = sync_options(config_).bucket, summary.bucket_cap = bucket_cap_;
@@ -341,13 +381,16 @@ class Session {
 
   // Bytes counted = bytes planned = the formula, on every rank and in sum.
   void add_traffic(Summary& summary, std::span<const schedule::Bucket> buckets) const {
+    require_evaluation_traffic();
     if (steps_ == 0) return;
     Elements planned = 0;
     for (const auto& bucket : buckets) {
-      planned += schedule::bucket_total(world_.size(), bucket.elements.count, Bytes(sizeof(T)), sync_options(config_));
+      const Elements n = bucket.elements.count;
+      planned += config_.zero == 0 ? schedule::bucket_total(world_.size(), n, Bytes(sizeof(T)), sync_options(config_))
+                                   : schedule::zero_traffic(config_.zero, n, world_.size(), config_.accumulate).total();
     }
     summary.planned_wire_per_step = Bytes(sizeof(T)) * planned;
-    const std::int64_t mine[] = {traffic_[comm::Purpose::gradients].value(), trainer_->control_bytes().value()};
+    const std::int64_t mine[] = {sent_.steps.value(), trainer_->control_bytes().value()};
     const auto all = world_.all_gather(mine);
     Bytes counted{0};
     for (std::size_t r = 0; r < all.size(); r += 2) {
@@ -357,11 +400,21 @@ class Session {
     }
     if (counted != summary.planned_wire_per_step * steps_) {
       throw AgreedError(
-          describe({fmt::format("{} gradient bytes were sent in {} steps, the formula says {}", counted.value(), steps_,
-                                (summary.planned_wire_per_step * steps_).value()),
+          describe({fmt::format("{} bytes of gradients and weights were sent in {} steps, the formula says {}",
+                                counted.value(), steps_, (summary.planned_wire_per_step * steps_).value()),
                     "measured and predicted would not be of the same thing", ""}));
     }
     summary.wire_per_step = Bytes(counted.value() / steps_);
+  }
+
+  void require_evaluation_traffic() const {
+    const Elements once = schedule::zero_evaluation_traffic(config_.zero, trainer_->layout().size(), world_.size());
+    const double planned = (Bytes(sizeof(T)) * once * sent_.evaluation_passes).as_double();
+    const double counted = world_.sum(sent_.evaluations.as_double());
+    if (counted == planned) return;
+    throw AgreedError(
+        describe({fmt::format("{} bytes of weights were sent in evaluations, the formula says {}", counted, planned),
+                  "measured and predicted would not be of the same thing", ""}));
   }
 
   void add_times(Summary& summary) const {
@@ -392,7 +445,7 @@ class Session {
     summary.median_skew = median(skew);
     std::vector<Seconds> exposed;
     for (const StepRecord& record : records_->kept())
-      exposed.push_back(record.seconds.exposed - record.seconds.control);
+      exposed.push_back(record.seconds.exposed - record.seconds.control - record.seconds.gather - record.seconds.room);
     summary.hidden_fraction = std::max(0.0, 1 - *median(without_first(exposed)) / *summary.all_reduce_measured);
   }
 
@@ -424,7 +477,11 @@ class Session {
   std::optional<cost::StepPrediction> prediction_;
   std::optional<double> last_loss_;
   std::optional<Evaluation> evaluation_;
-  comm::Traffic traffic_;
+  typename Trainer<T>::Sent sent_;
+  std::uint64_t hash_ = 0;  // of all weights
+  bool weights_finite_ = true;
+  std::vector<T> together_;
+  std::span<const T> whole_;  // rank 0: all weights
 };
 
 }  // namespace

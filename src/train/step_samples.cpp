@@ -4,6 +4,7 @@
 
 #include "annulet/cost/closed_form.hpp"
 #include "annulet/cost/simulate.hpp"
+#include "annulet/schedule/zero.hpp"
 
 namespace annulet::train {
 namespace {
@@ -45,15 +46,16 @@ Seconds length_of_union(std::vector<Span> spans) {
   return total;
 }
 
+schedule::Plan plan_of(const schedule::Bucket& bucket, int rank, int world, const StepSamples::Context& context) {
+  return schedule::bucket_plan(context.collective, rank, world, bucket.elements.count, context.element, context.sync);
+}
+
 // All ranks' plans of all buckets, generated once.
-std::vector<std::vector<schedule::Plan>> all_plans(int world, std::span<const schedule::Bucket> buckets, Bytes element,
-                                                   const parallel::SyncOptions& sync) {
+std::vector<std::vector<schedule::Plan>> all_plans(int world, const StepSamples::Context& context) {
   std::vector<std::vector<schedule::Plan>> plans;
-  for (const schedule::Bucket& bucket : buckets) {
+  for (const schedule::Bucket& bucket : context.buckets) {
     plans.emplace_back();
-    for (int r = 0; r < world; ++r) {
-      plans.back().push_back(schedule::bucket_plan(r, world, bucket.elements.count, element, sync));
-    }
+    for (int r = 0; r < world; ++r) plans.back().push_back(plan_of(bucket, r, world, context));
   }
   return plans;
 }
@@ -63,12 +65,13 @@ class Predictor {
   Predictor(std::vector<Rows> ranks, const StepSamples::Context& context)
       : ranks_(std::move(ranks)),
         buckets_(context.buckets),
+        collective_(context.collective),
         element_(context.element),
         network_(context.network),
         sync_(context.sync),
         also_(context.also) {
     simulates_ = steps_of_plans(world(), context) <= kMostSteps;
-    if (simulates_) plans_ = all_plans(world(), context.buckets, context.element, context.sync);
+    if (simulates_) plans_ = all_plans(world(), context);
   }
 
   StepSamples::Report run() const {
@@ -90,8 +93,7 @@ class Predictor {
   static std::size_t steps_of_plans(int world, const StepSamples::Context& context) {
     std::size_t steps = 1;
     for (const schedule::Bucket& bucket : context.buckets) {
-      const auto plan = schedule::bucket_plan(0, world, bucket.elements.count, context.element, context.sync);
-      steps += plan.steps.size() * static_cast<std::size_t>(world);
+      steps += plan_of(bucket, 0, world, context).steps.size() * static_cast<std::size_t>(world);
     }
     return steps;
   }
@@ -135,12 +137,24 @@ class Predictor {
       const Seconds start = last_start(row, b) - ranks_[0].began(row);
       const Seconds before = ends.empty() ? start : ends.back();
       const Bytes bytes = element_ * buckets_[b].elements.count;
-      const schedule::Execution execution = schedule::bucket_execution(bytes, sync_);
-      const cost::CollectiveShape shape{
-          schedule::Collective::all_reduce, execution.algorithm, bytes, world(), element_, execution.segment};
-      ends.push_back(std::max(start, before) + cost::total_time(shape, network_));
+      ends.push_back(std::max(start, before) + closed_form(bytes));
     }
     return ends;
+  }
+
+  bool all_reduces() const { return collective_ == schedule::Collective::all_reduce; }
+
+  Seconds closed_form(Bytes bytes) const {
+    const schedule::Execution execution =
+        all_reduces() ? schedule::bucket_execution(bytes, sync_)
+                      : schedule::Execution{schedule::Algorithm::ring, sync_.segment, sync_.slots};
+    return cost::total_time({collective_, execution.algorithm, bytes, world(), element_, execution.segment}, network_);
+  }
+
+  // Elements that rank 0 sends of a bucket of n.
+  Elements sends(Elements n) const {
+    if (all_reduces()) return schedule::bucket_sends(0, world(), n, element_, sync_);
+    return schedule::planned_sends(collective_, schedule::Algorithm::ring, {.world = world(), .elements = n});
   }
 
   void add(std::size_t row, StepSamples::Report& report) const {
@@ -152,7 +166,7 @@ class Predictor {
       BucketRecord record;
       record.step = mine.step(row), record.bucket = b;
       record.bytes = element_ * buckets_[b].elements.count;
-      record.wire = element_ * schedule::bucket_sends(0, world(), buckets_[b].elements.count, element_, sync_);
+      record.wire = element_ * sends(buckets_[b].elements.count);
       record.ready = mine.ready(row, b) - origin;
       record.start = mine.started(row, b) - origin;
       record.end = mine.finished(row, b) - origin;
@@ -171,6 +185,7 @@ class Predictor {
 
   std::vector<Rows> ranks_;
   std::span<const schedule::Bucket> buckets_;
+  schedule::Collective collective_;
   Bytes element_;
   cost::Network network_;
   parallel::SyncOptions sync_;

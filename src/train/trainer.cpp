@@ -130,16 +130,28 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
     capacity_ = std::max(capacity_, std::min(evaluated, parts(test->samples(), engine.world())));
   }
   model_ = make_model<T>(config, shape_.classes, capacity_);
-  const auto size = static_cast<std::size_t>(layout().size());
-  weights_.resize(size), gradients_.resize(size);
-  nn::initialize<T>(layout(), config.seed, weights_);
-  optimizer_ = nn::make_optimizer<T>(optimizer_options(config), layout());
-  sync_ = std::make_unique<parallel::GradientSync<T>>(engine, layout(), gradients_, sync_options(config));
+  state_.emplace(engine, layout(),
+                 parallel::ModelStateOptions{config.zero, optimizer_options(config), sync_options(config)});
+  initialize();
   control_ = std::make_unique<parallel::Control>(engine);
   features_.resize(static_cast<std::size_t>(capacity_ * shape_.features));
   tokens_.resize(static_cast<std::size_t>(capacity_ * shape_.tokens));
   labels_.resize(static_cast<std::size_t>(capacity_ * shape_.labels));
   values_.resize(static_cast<std::size_t>(capacity_ * shape_.values));
+}
+
+// A block at a time: no rank need hold all weights.
+template <class T>
+void Trainer<T>::initialize() {
+  std::vector<T> block(1 << 14);
+  for (const nn::Tensor& tensor : layout().tensors()) {
+    for (Elements first = 0; first < tensor.count; first += std::ssize(block)) {
+      const Elements count = std::min(std::ssize(block), tensor.count - first);
+      const auto values = std::span(block).first(static_cast<std::size_t>(count));
+      nn::initialize(tensor, config_.seed, first, values);
+      state_->weight_sync().assign({tensor.first + first, count}, values);
+    }
+  }
 }
 
 template <class T>
@@ -149,19 +161,26 @@ StepRecord Trainer<T>::step() {
   StepRecord record;
   StepSeconds& seconds = record.seconds;
   const bool spoil = inject(injection_, engine_.rank(), number_);
+  state_->begin_step();
   const data::Slice slice = next_slice();
   laps.end(seconds.data);
 
-  const nn::LossSums sums = forward_backward(slice, spoil, seconds);
+  if (spoil) state_->settle(), state_->weight_sync().spoil();
+  const nn::LossSums sums = forward_backward(slice, seconds);
   backward_ended_ = Clock::now();
+  if (spoil) state_->weight_sync().restore();
   Laps after(backward_ended_);
-  sync_->finish();
+  state_->finish();
   after.end(seconds.exposed);
+  seconds.exposed += seconds.gather + seconds.room;
   const parallel::ControlRecord mine = record_of(sums);
   after.end(seconds.norm);
   const parallel::ControlRecord agreed = control_->agree(mine);
   after.end(seconds.control);
   seconds.exposed += seconds.control;
+  control_bytes_ = engine_.traffic()[comm::Purpose::control] - traffic_[comm::Purpose::control];
+  record.wire = account();
+  sent_.steps += record.wire;
   require_finite(agreed);
 
   record.step = number_;
@@ -169,10 +188,10 @@ StepRecord Trainer<T>::step() {
   record.learning_rate = schedule_.at(number_);
   record.gradient_norm = std::sqrt(agreed.squared_norm);
   record.samples = slice.global;
-  update(record.gradient_norm, record.learning_rate);
+  record.payload = Bytes(sizeof(T)) * layout().size();
+  state_->update({record.learning_rate, nn::clip_scale(record.gradient_norm, config_.clip)});
   const Instant end = after.end(seconds.optimizer);
   seconds.optimizer += seconds.norm;
-  account(record);
   seconds.total = end - step_began_;
   ++number_;
   return record;
@@ -200,47 +219,33 @@ nn::Batch<T> Trainer<T>::gather(const data::Source& source, const data::Slice& s
 // Gradients of the mean over the *global* batch: a rank's sum over its targets, divided by the global count (windows of
 // training are whole, so every sample has as many targets).
 template <class T>
-nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, bool spoil, StepSeconds& seconds) {
+nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, StepSeconds& seconds) {
   const Elements targets = slice.global * std::max<Elements>(1, shape_.tokens);
   const double scale = 1.0 / static_cast<double>(targets);
-  const std::vector<T> spoilt = spoil ? spoil_weights() : std::vector<T>{};
-  nn::Progress quiet;
   nn::LossSums total;
-  sync_->begin_step();
   Laps laps(Clock::now());
   for (Elements k = 0; k < config_.accumulate; ++k) {
     const nn::Batch<T> batch = gather(train_, slice.micro(k, config_.accumulate));
+    state_->begin_micro_batch(k, config_.accumulate);
     laps.end(seconds.data);
-    const nn::LossSums sums = model_->forward(batch, weights_, nn::Mode::train, *sync_);
+    const nn::LossSums sums = model_->forward(batch, state_->weights(), nn::Mode::train, *state_);
     total.loss += sums.loss, total.correct += sums.correct, total.targets += sums.targets;
     backward_began_ = laps.end(seconds.forward);
-    const bool last = k + 1 == config_.accumulate;
-    model_->backward(batch, weights_, gradients_, scale, k == 0 ? nn::Accumulate::overwrite : nn::Accumulate::add,
-                     last ? static_cast<nn::Progress&>(*sync_) : quiet);
+    take_waits(seconds.forward, seconds);
+    model_->backward(batch, state_->weights(), state_->gradients(), scale, state_->accumulation(k), *state_);
     laps.end(seconds.backward);
+    take_waits(seconds.backward, seconds);
   }
-  if (spoil) restore_weights(spoilt);
   return total;
 }
 
-// For tests: a NaN in every tensor of this rank, for one step. Gives what was there.
+// What a pass waited for is communication, not computation.
 template <class T>
-std::vector<T> Trainer<T>::spoil_weights() {
-  std::vector<T> before;
-  for (const nn::Tensor& tensor : layout().tensors()) {
-    if (tensor.count == 0) continue;
-    before.push_back(
-        std::exchange(weights_[static_cast<std::size_t>(tensor.first)], std::numeric_limits<T>::quiet_NaN()));
-  }
-  return before;
-}
-
-template <class T>
-void Trainer<T>::restore_weights(const std::vector<T>& before) {
-  auto value = before.begin();
-  for (const nn::Tensor& tensor : layout().tensors()) {
-    if (tensor.count > 0) weights_[static_cast<std::size_t>(tensor.first)] = *value++;
-  }
+void Trainer<T>::take_waits(Seconds& lap, StepSeconds& seconds) const {
+  const Seconds weights = state_->waited_for_weights() - seconds.gather;
+  const Seconds room = state_->waited_for_gradients() - seconds.room;
+  lap -= weights + room;
+  seconds.gather += weights, seconds.room += room;
 }
 
 template <class T>
@@ -249,8 +254,8 @@ parallel::ControlRecord Trainer<T>::record_of(const nn::LossSums& sums) const {
   record.loss = sums.loss;
   record.correct = static_cast<double>(sums.correct);
   record.targets = static_cast<double>(sums.targets);
-  record.squared_norm = sync_->owned_squared_norm();
-  if (!std::isfinite(sums.loss) || !sync_->finite()) record.lowest_bad_rank = engine_.rank();
+  record.squared_norm = sync().owned_squared_norm();
+  if (!std::isfinite(sums.loss) || !sync().finite()) record.lowest_bad_rank = engine_.rank();
   return record;
 }
 
@@ -265,46 +270,63 @@ void Trainer<T>::require_finite(const parallel::ControlRecord& agreed) const {
       {where, "training stops on all ranks", "Lower optimizer.lr, set optimizer.clip, or look for bad samples"}));
 }
 
+// Bytes counted where they were posted must be those of the plans, in every step. Nothing is under way.
 template <class T>
-void Trainer<T>::update(double norm, double learning_rate) {
-  optimizer_->begin_step();
-  optimizer_->update(0, weights_, gradients_, {learning_rate, nn::clip_scale(norm, config_.clip)});
-}
-
-// Bytes counted where they were posted must be those of the plan, in every step.
-template <class T>
-void Trainer<T>::account(StepRecord& record) {
+Bytes Trainer<T>::account() {
+  using comm::Purpose;
   const comm::Traffic& now = engine_.traffic();
-  record.payload = Bytes(sizeof(T)) * layout().size();
-  record.wire = now[comm::Purpose::gradients] - traffic_[comm::Purpose::gradients];
-  control_bytes_ = now[comm::Purpose::control] - traffic_[comm::Purpose::control];
-  if (record.wire != sync_->planned_bytes()) {
-    throw RunError({fmt::format("step {}: {} gradient bytes were sent, {} were planned", number_, record.wire.value(),
-                                sync_->planned_bytes().value()),
+  const auto since = [&](Purpose purpose) { return now[purpose] - traffic_[purpose]; };
+  const Bytes sent = since(Purpose::gradients) + since(Purpose::weights);
+  const Bytes planned = state_->launched_bytes() - launched_;
+  if (sent != planned) {
+    throw RunError({fmt::format("step {}: {} bytes of gradients and weights were sent, {} were planned", number_,
+                                sent.value(), planned.value()),
                     "measured and predicted would not be of the same thing"});
   }
   if (now.posted != now.completed) {
     throw RunError({fmt::format("step {}: {} messages were posted, {} completed", number_, now.posted, now.completed)});
   }
-  traffic_ = now;
+  traffic_ = now, launched_ += planned;
+  return sent;
+}
+
+template <class T>
+auto Trainer<T>::settle() -> const Sent& {
+  state_->settle();
+  sent_.steps += account();
+  return sent_;
+}
+
+template <class T>
+void Trainer<T>::visit_weights(const Visitor& visitor) {
+  settle();
+  state_->weight_sync().visit(visitor);
+  account();  // neither a step's nor an evaluation's
+}
+
+template <class T>
+void Trainer<T>::assign_weights(schedule::Interval elements, std::span<const T> values) {
+  settle();
+  state_->weight_sync().assign(elements, values);
 }
 
 template <class T>
 Evaluation Trainer<T>::evaluate() {
   ANNULET_EXPECTS(test_ != nullptr, "evaluation needs a test set");
   const data::Sampler order = data::evaluation_sampler(test_->samples(), capacity_, engine_.world());
-  nn::Progress quiet;
+  settle();
   parallel::ControlRecord mine;
   for (Elements s = 0; s < order.steps_per_epoch(); ++s) {
     const nn::Batch<T> batch = gather(*test_, order.slice(s, engine_.rank(), engine_.world()));
-    const nn::LossSums sums = model_->forward(batch, weights_, nn::Mode::evaluate, quiet);
+    state_->begin_evaluation();
+    const nn::LossSums sums = model_->forward(batch, state_->weights(), nn::Mode::evaluate, *state_);
     mine.loss += sums.loss, mine.correct += static_cast<double>(sums.correct),
         mine.targets += static_cast<double>(sums.targets);
   }
   if (!std::isfinite(mine.loss)) mine.lowest_bad_rank = engine_.rank();
   const parallel::ControlRecord all = control_->agree(mine);
   require_finite(all);
-  traffic_ = engine_.traffic();
+  sent_.evaluations += account(), sent_.evaluation_passes += order.steps_per_epoch();
   ANNULET_EXPECTS(all.targets == static_cast<double>(test_->targets()), "evaluation counts each target once");
   Evaluation evaluation{all.mean_loss(), std::nullopt, test_->samples(), test_->targets()};
   if (shape_.labels > 0) evaluation.accuracy = all.correct / all.targets;

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "annulet/base/error.hpp"
 #include "annulet/data/safetensors.hpp"
 
@@ -34,6 +37,14 @@ void save_weights(const std::filesystem::path& file, const nn::Layout& layout, s
 
 template <class T>
 void load_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<T> weights) {
+  load_weights<T>(file, layout, [&](const nn::Tensor& tensor, std::span<const T> values) {
+    std::ranges::copy(values, part(weights, tensor).begin());
+  });
+}
+
+template <class T>
+void load_weights(const std::filesystem::path& file, const nn::Layout& layout, const TakeTensor<T>& take) {
+  std::vector<T> values;
   const data::SafetensorsFile stored(file);
   for (const nn::Tensor& tensor : layout.tensors()) {
     const data::NamedTensor& found = stored.at(tensor.name);
@@ -42,7 +53,9 @@ void load_weights(const std::filesystem::path& file, const nn::Layout& layout, s
                                     text(found.shape), text(tensor.shape)),
                         "these are the weights of another model", "Use the configuration that they were trained with"});
     }
-    data::copy_values<T>(found, part(weights, tensor));
+    values.resize(static_cast<std::size_t>(tensor.count));
+    data::copy_values<T>(found, values);
+    take(tensor, values);
   }
   if (stored.tensors().size() == layout.tensors().size()) return;
   for (const data::NamedTensor& found : stored.tensors()) {
@@ -71,5 +84,7 @@ template void save_weights<double>(const std::filesystem::path&, const nn::Layou
                                    const std::optional<data::Vocabulary>&);
 template void load_weights<float>(const std::filesystem::path&, const nn::Layout&, std::span<float>);
 template void load_weights<double>(const std::filesystem::path&, const nn::Layout&, std::span<double>);
+template void load_weights<float>(const std::filesystem::path&, const nn::Layout&, const TakeTensor<float>&);
+template void load_weights<double>(const std::filesystem::path&, const nn::Layout&, const TakeTensor<double>&);
 
 }  // namespace annulet::train

@@ -11,21 +11,24 @@ namespace {
 using collectives::Driver;
 using collectives::Engine;
 
-TEST(Trainer, AllocatesNothingAfterTheFirstStep) {
-  Config config;
-  config.widths = {50, 300, 10};
-  config.data = "synthetic";
-  config.batch = 32, config.momentum = 0.9;
-  const data::Dataset data = data::make_synthetic({320, 50, 10, 0, 1});
-  for (const Driver driver : {Driver::blocking, Driver::polling, Driver::thread}) {
-    collectives::run_ranks(1, [&](int, std::unique_ptr<comm::Transport> transport) {
-      Engine engine(std::move(transport), {.driver = driver});
-      Trainer<float> trainer(config, engine, data, nullptr);
-      trainer.step(), trainer.step();
-      const long before = test::allocations();
-      for (int step = 0; step < 30; ++step) trainer.step();  // over the border of an epoch
-      EXPECT_EQ(test::allocations() - before, 0) << to_text(driver);
-    });
+TEST(Trainer, AllocatesNothingAfterTheFirstStepAtAnyStage) {
+  for (int stage = 0; stage <= 1; ++stage) {
+    Config config;
+    config.zero = stage;
+    config.widths = {50, 300, 10};
+    config.data = "synthetic";
+    config.batch = 32, config.momentum = 0.9;
+    const data::Dataset data = data::make_synthetic({320, 50, 10, 0, 1});
+    for (const Driver driver : {Driver::blocking, Driver::polling, Driver::thread}) {
+      collectives::run_ranks(1, [&](int, std::unique_ptr<comm::Transport> transport) {
+        Engine engine(std::move(transport), {.driver = driver});
+        Trainer<float> trainer(config, engine, data, nullptr);
+        trainer.step(), trainer.step();
+        const long before = test::allocations();
+        for (int step = 0; step < 30; ++step) trainer.step();  // over the border of an epoch
+        EXPECT_EQ(test::allocations() - before, 0) << to_text(driver) << ", stage " << stage;
+      });
+    }
   }
 }
 

@@ -47,15 +47,26 @@ inline Config adam() {
 
 template <class T>
 void set_weights(Trainer<T>& trainer) {
-  std::fill(trainer.weights().begin(), trainer.weights().end(), T(0));
-  T* w1 = &trainer.weights()[static_cast<std::size_t>(trainer.layout().find("layers.0.weight")->first)];
-  T* w2 = &trainer.weights()[static_cast<std::size_t>(trainer.layout().find("layers.1.weight")->first)];
+  std::vector<T> weights(static_cast<std::size_t>(trainer.layout().size()));
+  T* w1 = &weights[static_cast<std::size_t>(trainer.layout().find("layers.0.weight")->first)];
+  T* w2 = &weights[static_cast<std::size_t>(trainer.layout().find("layers.1.weight")->first)];
   for (int i = 0; i < 5; ++i) {
     for (int j = 0; j < 4; ++j) w1[j * 5 + i] = static_cast<T>(0.5 * std::cos(0.3 * (4 * i + j)));
   }
   for (int j = 0; j < 4; ++j) {
     for (int k = 0; k < 3; ++k) w2[k * 4 + j] = static_cast<T>(0.5 * std::sin(0.7 * (3 * j + k)));
   }
+  trainer.assign_weights({0, trainer.layout().size()}, weights);
+}
+
+// All weights, on every rank.
+template <class T>
+std::vector<T> weights_of(Trainer<T>& trainer) {
+  std::vector<T> weights(static_cast<std::size_t>(trainer.layout().size()));
+  trainer.visit_weights([&](schedule::Interval elements, std::span<const T> values) {
+    std::copy(values.begin(), values.end(), weights.begin() + elements.first);
+  });
+  return weights;
 }
 
 }  // namespace annulet::train::golden

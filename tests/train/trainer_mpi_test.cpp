@@ -30,7 +30,7 @@ Course<T> train(const Config& config, const data::Source& data, std::unique_ptr<
   if (is_golden) golden::set_weights(trainer);
   Course<T> course;
   for (long step = 0; step < config.steps; ++step) course.steps.push_back(trainer.step());
-  course.weights.assign(trainer.weights().begin(), trainer.weights().end());
+  course.weights = golden::weights_of(trainer);
   return course;
 }
 
@@ -130,6 +130,23 @@ TEST_F(TrainerOverMpi, GivesTheSameLossesByEveryAlgorithm) {
     EXPECT_TRUE(distance(many.steps[19].loss, one.steps[19].loss) <= 1e-10) << config.algorithm;
     const std::string bits(reinterpret_cast<const char*>(many.weights.data()), many.weights.size() * sizeof(double));
     for (const std::string& other : world_.all_gather(bits)) EXPECT_TRUE(other == bits) << config.algorithm;
+  }
+}
+
+TEST_F(TrainerOverMpi, TrainsAtEveryStageOfZeroLikeStage0) {
+  const Config config = twenty_steps();
+  const auto plain = train<double>(config, data_, all_ranks(), Driver::polling);
+  for (const int stage : {1}) {
+    for (const Driver driver : {Driver::blocking, Driver::polling, Driver::thread}) {
+      Config sharded = config;
+      sharded.zero = stage;
+      const auto course = train<double>(sharded, data_, all_ranks(), driver);
+      for (std::size_t s = 0; s < plain.steps.size(); ++s) {
+        EXPECT_TRUE(distance(course.steps[s].loss, plain.steps[s].loss) <= 1e-10) << stage << ' ' << s;
+        EXPECT_TRUE(distance(course.steps[s].gradient_norm, plain.steps[s].gradient_norm) <= 1e-10)
+            << stage << ' ' << s;
+      }
+    }
   }
 }
 

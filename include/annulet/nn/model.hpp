@@ -1,7 +1,7 @@
 #pragma once
 // What a trainer needs of a model: its layout, a forward pass that keeps activations, a backward pass that says when
-// each gradient is final. A model owns activations for up to `capacity` samples and nothing else; weights and gradients
-// are the caller's flat buffers. After construction no call allocates.
+// each gradient is final, and in both passes which layer's weights are read next. A model owns activations for up to
+// `capacity` samples and nothing else; weights and gradients are the caller's. After construction no call allocates.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -9,6 +9,7 @@
 #include "annulet/base/labels.hpp"
 #include "annulet/base/units.hpp"
 #include "annulet/nn/layout.hpp"
+#include "annulet/nn/tensor_values.hpp"
 
 namespace annulet::nn {
 
@@ -35,10 +36,16 @@ enum class Mode { train, evaluate };       // evaluate: dropout passes its input
 enum class Accumulate { overwrite, add };  // what backward does with the gradient buffer
 
 // Told while a pass runs. Implemented by the overlap scheduler; the default does nothing.
+//   forward   layers from the last number (next to the input) to 0, the tied one first and kept until the end
+//   backward  the tied one first, done after layer 0, then the others from 0 upwards
+// Every layer's weights are asked for in every pass, also where a pass does not need them.
 class Progress {
  public:
   virtual ~Progress() = default;
-  virtual void gradient_ready(std::size_t tensor) { (void)tensor; }  // layout().tensors()[tensor] is final
+  virtual void weights_needed(std::size_t layer) { (void)layer; }     // the tensors of `layer` are read from here on
+  virtual void weights_done(std::size_t layer) { (void)layer; }       // not read again before they are asked for
+  virtual void gradient_begins(std::size_t tensor) { (void)tensor; }  // is written from here on; perhaps not the first
+  virtual void gradient_ready(std::size_t tensor) { (void)tensor; }   // layout().tensors()[tensor] is final
   virtual void pulse() {}  // called every fraction of a millisecond of work: let communication move
 };
 
@@ -51,11 +58,11 @@ class Model {
   virtual std::string describe() const = 0;  // one line: "mlp 784-256-10 relu, 203,530 parameters"
 
   // Outputs and loss of a batch; keeps what backward needs.
-  virtual LossSums forward(const Batch<T>& batch, std::span<const T> weights, Mode mode, Progress& progress) = 0;
+  virtual LossSums forward(const Batch<T>& batch, TensorValues<const T> weights, Mode mode, Progress& progress) = 0;
 
   // Gradients of (sum of losses of the last forward's batch) x `scale`; the caller passes 1 / global count of targets.
   // Calls progress.gradient_ready once per tensor, in layout order, also for an empty batch (whose gradients are zero).
-  virtual void backward(const Batch<T>& batch, std::span<const T> weights, std::span<T> gradients, double scale,
+  virtual void backward(const Batch<T>& batch, TensorValues<const T> weights, TensorValues<T> gradients, double scale,
                         Accumulate accumulate, Progress& progress) = 0;
 
   // Outputs of the last forward pass, [B, outputs], or [B, T, vocabulary].

@@ -39,7 +39,8 @@ class Optimizer {
   virtual void begin_step() = 0;
   virtual void update(Elements first, std::span<T> weights, std::span<const T> gradients, const Update& update) = 0;
 
-  // State to be saved: named flat vectors of layout.size() elements ("momentum"; "m", "v") and the step count.
+  // State to be saved: named flat vectors ("momentum"; "m", "v") of one element for each that is owned, and the step
+  // count.
   struct State {
     std::string name;
     std::span<T> values;
@@ -49,7 +50,19 @@ class Optimizer {
   virtual void resume(long steps) = 0;  // after state() has been filled from a checkpoint of that many steps
 };
 
-// Throws InputError for values out of range (negative decay, beta outside [0, 1), nesterov without momentum, ...).
+// Elements [first, first + count) of the flat buffers.
+struct Slice {
+  Elements first = 0;
+  Elements count = 0;
+};
+
+// State for the elements of `owned`, ascending; only slices within one of these are updated. Throws InputError for
+// values out of range (negative decay, beta outside [0, 1), nesterov without momentum, ...).
+template <class T>
+std::unique_ptr<Optimizer<T>> make_optimizer(const OptimizerOptions& options, const Layout& layout,
+                                             std::span<const Slice> owned);
+
+// The same for all elements.
 template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(const OptimizerOptions& options, const Layout& layout);
 

@@ -1,15 +1,17 @@
 #pragma once
 // The overlap scheduler: backward says which gradients are final, and as soon as the last one of a bucket is, the
-// bucket's ring all-reduce is launched while backward works on earlier layers (PyTorch DDP, Li et al. 2020,
-// section 3.2.3). Buckets are slices of the flat gradient buffer; gradients are summed in place. Every rank launches
-// every bucket, also one whose share of the batch is empty.
+// bucket's ring collective is launched while backward works on earlier layers (PyTorch DDP, Li et al. 2020,
+// section 3.2.3). Every rank launches every bucket, also one whose share of the batch is empty.
+// This class is stage 0 of ZeRO, with all-reduces, and stage 1, with reduce-scatters: buckets are slices of one flat
+// buffer, gradients are summed in place, and of several micro-batches the last one communicates. Stage 2 derives from
+// it.
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "annulet/collectives/engine.hpp"
 #include "annulet/nn/model.hpp"
-#include "annulet/schedule/gradient_plan.hpp"
+#include "annulet/schedule/zero.hpp"
 
 namespace annulet::parallel {
 
@@ -35,17 +37,26 @@ struct GradientInstants {
 };
 
 template <class T>
-class GradientSync final : public nn::Progress {
+class GradientSync : public nn::Progress {
  public:
-  // Declares one operation per bucket. `gradients` has layout.size() elements and outlives this object.
+  // Declares one all-reduce per bucket. `gradients` has layout.size() elements and outlives this object.
   GradientSync(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
                const SyncOptions& options);
+
+  // The same with another collective.
+  GradientSync(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
+               const SyncOptions& options, schedule::Collective collective);
 
   // From the next step on writes the instants of every step to `where`, which stays until the last step; bad values are
   // then looked for even in a world of one, so that a rank among others does the same work.
   void record(GradientInstants& where);
 
+  // Where backward writes, and what it does with what is there.
+  virtual nn::TensorValues<T> values() { return gradients_; }
+  virtual nn::Accumulate accumulation(Elements micro_batch) const;
+
   void begin_step();
+  virtual void begin_micro_batch(bool last);  // not needed where there is one
   void gradient_ready(std::size_t tensor) override;
   void pulse() override;
   void finish();  // returns when every bucket is summed
@@ -53,15 +64,35 @@ class GradientSync final : public nn::Progress {
   // Whether this rank's own gradients of this step were finite before they were summed.
   bool finite() const { return finite_; }
 
+  // Summed gradients of some of a bucket's elements; with a reduce-scatter they lie in the chunk that this rank owns.
+  virtual std::span<const T> summed(std::size_t bucket, schedule::Interval elements) const;
+
   // This rank's part of the squared norm of the summed gradients: the chunks it owns. Sum over ranks = |g|^2.
   double owned_squared_norm() const;
 
   std::span<const schedule::Bucket> buckets() const { return buckets_; }
+  std::span<const schedule::Interval> shard() const { return shard_; }  // [bucket] the chunk that this rank owns
   const schedule::Plan& plan(std::size_t bucket) const;
   BucketTimes times(std::size_t bucket) const;
 
-  // Bytes that this rank's plans put on the wire in a step.
+  // Bytes that this rank's plans put on the wire each time all buckets are launched, and in all launches so far.
   Bytes planned_bytes() const { return planned_; }
+  Bytes launched_bytes() const { return launched_; }
+
+  // How long this step has waited inside backward.
+  virtual Seconds waited() const { return Seconds(0); }
+
+ protected:
+  // Declares nothing: that is left to declare(), for all buckets.
+  GradientSync(collectives::Engine& engine, std::vector<schedule::Bucket> buckets);
+  void declare(schedule::Collective collective, const SyncOptions& options, std::vector<std::span<T>> memory);
+
+  std::size_t bucket_of(std::size_t tensor) const { return bucket_of_[tensor]; }
+  bool running(std::size_t bucket) const { return !engine_.finished(operations_[bucket]); }
+  void wait(std::size_t bucket) { engine_.wait(operations_[bucket]); }
+
+  // A bucket of the last micro-batch is summed.
+  virtual void arrived(std::size_t bucket) { (void)bucket; }
 
  private:
   void launch(std::size_t bucket);
@@ -70,14 +101,21 @@ class GradientSync final : public nn::Progress {
   collectives::Engine& engine_;
   std::span<T> gradients_;
   std::vector<schedule::Bucket> buckets_;
+  std::vector<schedule::Interval> shard_;
+  std::vector<std::span<T>> memory_;    // [bucket]
   std::vector<std::size_t> bucket_of_;  // [tensor]
   std::vector<std::size_t> missing_;    // [bucket]: tensors whose gradient is not final yet
   std::vector<collectives::OperationId> operations_;
+  std::vector<Bytes> wire_;  // [bucket]: what this rank's plan sends
   std::vector<Instant> ready_;
-  Bytes planned_{0};
+  Bytes planned_{0}, launched_{0};
   bool finite_ = true;
+  bool quiet_ = false;                    // in a micro-batch that is not communicated
   GradientInstants* instants_ = nullptr;  // where to, if somebody wants to know
 };
+
+// The sizes of a layout's tensors.
+std::vector<Elements> sizes_of(const nn::Layout& layout);
 
 // Whether every value is finite. Memory speed.
 template <class T>

@@ -17,8 +17,10 @@ struct StepSeconds {
   Seconds data{0};  // gathering the samples
   Seconds forward{0};
   Seconds backward{0};
-  Seconds exposed{0};    // communication that the step waited for: buckets after backward, and `control`
+  Seconds exposed{0};    // communication that the step waited for: buckets after backward, and the three below
   Seconds control{0};    // the part of it that agreed on the control record
+  Seconds gather{0};     // the part of it that waited for weights in forward and backward (ZeRO)
+  Seconds room{0};       // the part of it that waited in backward for room for gradients (ZeRO 2 and 3)
   Seconds optimizer{0};  // norm, clipping, update
   Seconds total{0};
   Seconds norm{0};  // the part of `optimizer` that took the norm of this rank's chunks
@@ -32,7 +34,7 @@ struct StepRecord {
   Elements samples = 0;      // of the global batch
   StepSeconds seconds;
   Bytes payload{0};  // gradients that rank 0 originates
-  Bytes wire{0};     // gradient bytes that rank 0 sent
+  Bytes wire{0};     // gradients and weights that rank 0 sent since the last step's gradients were summed
 };
 
 struct Evaluation {
@@ -93,6 +95,7 @@ struct RunInfo {
 struct Summary {
   std::uint64_t seed = 0;
   int ranks = 1;
+  int zero = 0;  // the stage
   std::string driver, algorithm;
   Elements parameters = 0;
   long steps = 0;

@@ -50,6 +50,7 @@ class StepSamples {
     std::span<const schedule::Bucket> buckets;
     Bytes element;
     parallel::SyncOptions sync;
+    schedule::Collective collective;  // of a bucket
     cost::Network network;
     ClockDrift clock;
     std::optional<long> also{};  // a step that must not be left out, however many there are

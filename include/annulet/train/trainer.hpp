@@ -1,14 +1,15 @@
 #pragma once
 // One training step and one evaluation, on one rank of a data-parallel world: the full model, this rank's slice of the
-// global batch, gradients summed while backward runs, the same update everywhere.
+// global batch, gradients summed while backward runs, the same new weights everywhere, at any stage of ZeRO.
 // After the first step nothing is allocated.
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "annulet/base/aligned.hpp"
 #include "annulet/data/source.hpp"
 #include "annulet/parallel/control.hpp"
-#include "annulet/parallel/gradient_sync.hpp"
+#include "annulet/parallel/model_state.hpp"
 #include "annulet/train/config.hpp"
 #include "annulet/train/inject.hpp"
 #include "annulet/train/records.hpp"
@@ -43,12 +44,24 @@ class Trainer {
 
   const nn::Model<T>& model() const { return *model_; }
   const nn::Layout& layout() const { return model_->layout(); }
-  std::span<T> weights() { return weights_; }
   Elements steps_per_epoch() const { return sampler_.steps_per_epoch(); }
-  const parallel::GradientSync<T>& sync() const { return *sync_; }
+  const parallel::GradientSync<T>& sync() const { return state_->gradient_sync(); }
+
+  // Shows all weights, some elements at a time in layout order; sets some of them. All ranks call it, between steps.
+  using Visitor = typename parallel::WeightSync<T>::Visitor;
+  void visit_weights(const Visitor& visitor);
+  void assign_weights(schedule::Interval elements, std::span<const T> values);
 
   // From the next step on writes when each gradient is final to `where`, which stays until the last step.
-  void record(parallel::GradientInstants& where) { sync_->record(where); }
+  void record(parallel::GradientInstants& where) { state_->gradient_sync().record(where); }
+
+  // Returns when nothing is under way in the engine. What this rank has sent, gradients and weights: for the steps so
+  // far, and for `evaluation_passes` forward passes of evaluations.
+  struct Sent {
+    Bytes steps{0}, evaluations{0};
+    long evaluation_passes = 0;
+  };
+  const Sent& settle();
 
   // Of the last step: when it and its (last) backward pass began and ended, and the control bytes it sent.
   Instant step_began() const { return step_began_; }
@@ -59,13 +72,12 @@ class Trainer {
  private:
   data::Slice next_slice();
   nn::Batch<T> gather(const data::Source& source, const data::Slice& slice);
-  nn::LossSums forward_backward(const data::Slice& slice, bool spoil, StepSeconds& seconds);
-  std::vector<T> spoil_weights();
-  void restore_weights(const std::vector<T>& before);
+  nn::LossSums forward_backward(const data::Slice& slice, StepSeconds& seconds);
   parallel::ControlRecord record_of(const nn::LossSums& sums) const;
   void require_finite(const parallel::ControlRecord& agreed) const;
-  void update(double norm, double learning_rate);
-  void account(StepRecord& record);
+  void initialize();
+  void take_waits(Seconds& lap, StepSeconds& seconds) const;
+  Bytes account();
 
   Config config_;
   collectives::Engine& engine_;
@@ -76,17 +88,17 @@ class Trainer {
   Injection injection_;
   Elements capacity_;
   std::unique_ptr<nn::Model<T>> model_;
-  AlignedVector<T> weights_, gradients_;
-  std::unique_ptr<nn::Optimizer<T>> optimizer_;
   nn::Schedule schedule_;
   data::Sampler sampler_;
-  std::unique_ptr<parallel::GradientSync<T>> sync_;
+  std::optional<parallel::ModelState<T>> state_;
   std::unique_ptr<parallel::Control> control_;
 
   AlignedVector<T> features_, values_;  // of the micro-batch being worked on
   std::vector<std::int32_t> tokens_, labels_;
   Instant step_began_{}, backward_began_{}, backward_ended_{};
-  comm::Traffic traffic_;  // at the end of the last step or evaluation
+  comm::Traffic traffic_;  // when it was last counted
+  Bytes launched_{0};      // by plans, at that time
+  Sent sent_;
   Bytes control_bytes_{0};
 };
 

@@ -3,6 +3,7 @@
 // vocabulary in the metadata; nothing in the file depends on ranks, time or driver, so that equal weights are equal
 // files.
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -19,6 +20,12 @@ void save_weights(const std::filesystem::path& file, const nn::Layout& layout, s
 // Throws InputError naming the file and the tensor unless it holds exactly the layout's tensors with their shapes.
 template <class T>
 void load_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<T> weights);
+
+// The same, one tensor at a time to whoever takes it.
+template <class T>
+using TakeTensor = std::function<void(const nn::Tensor&, std::span<const T>)>;
+template <class T>
+void load_weights(const std::filesystem::path& file, const nn::Layout& layout, const TakeTensor<T>& take);
 
 // The vocabulary that was saved with the weights, if one was. Throws InputError naming the file.
 std::optional<data::Vocabulary> load_vocabulary(const std::filesystem::path& file);

@@ -1,0 +1,38 @@
+#include "annulet/schedule/zero.hpp"
+
+#include <algorithm>
+
+namespace annulet::schedule {
+
+Collective gradient_collective(int stage) {
+  ANNULET_EXPECTS(stage >= 0 && stage < kZeroStages, "ZeRO has stages 0 to 3");
+  return stage == 0 ? Collective::all_reduce : Collective::reduce_scatter;
+}
+
+Plan bucket_plan(Collective collective, int rank, int world, Elements elements, Bytes element,
+                 const SyncOptions& options) {
+  if (collective == Collective::all_reduce) return bucket_plan(rank, world, elements, element, options);
+  const Elements segment = std::max<Elements>(1, options.segment.value() / element.value());
+  return make_plan(collective, Algorithm::ring, {rank, world, elements, segment, options.slots});
+}
+
+ZeroTraffic zero_traffic(int stage, Elements parameters, int world, Elements micro_batches) {
+  const Elements once = (world - 1) * parameters, k = micro_batches;
+  switch (stage) {
+    case 0:
+      return {2 * once, 0};
+    case 1:
+      return {once, once};
+    case 2:
+      return {k * once, once};
+    default:
+      ANNULET_EXPECTS(stage == 3, "ZeRO has stages 0 to 3");
+      return {k * once, 2 * k * once};
+  }
+}
+
+Elements zero_evaluation_traffic(int stage, Elements parameters, int world) {
+  return stage == 3 ? (world - 1) * parameters : 0;
+}
+
+}  // namespace annulet::schedule
