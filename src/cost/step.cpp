@@ -14,10 +14,10 @@ constexpr int kDelayRounds = 20;  // of delaying backward by what communication 
 constexpr Seconds kSettled{1e-9};
 
 // All ranks' plans of one bucket.
-std::vector<schedule::Plan> plans_of(const StepInput& input, const schedule::Bucket& bucket) {
+std::vector<schedule::Plan> plans_of(const StepInput& input, const schedule::Exchange& exchange) {
   std::vector<schedule::Plan> plans;
   for (int r = 0; r < input.world; ++r) {
-    plans.push_back(schedule::bucket_plan(r, input.world, bucket.elements.count, input.element, input.sync));
+    plans.push_back(schedule::exchange_plan(exchange, r, input.world, input.sync));
   }
   return plans;
 }
@@ -34,7 +34,10 @@ LaunchedCollective collective(const std::vector<schedule::Plan>& plans, Bytes el
 class Predictor {
  public:
   explicit Predictor(const StepInput& input)
-      : input_(input), buckets_(schedule::gradient_buckets(input.tensors, input.element, input.sync)) {
+      : input_(input),
+        buckets_(schedule::gradient_buckets(input.tensors, input.element, input.sync)),
+        exchanges_(schedule::gradient_exchanges({buckets_, input.tensors, input.element, 0}, input.world,
+                                                input.sync.compression)) {
     ANNULET_EXPECTS(input.profile.ready.size() == input.tensors.size(), "a profile has an instant for each tensor");
     ANNULET_EXPECTS(input.world > 0, "a step is of at least one rank");
     ANNULET_EXPECTS(input.slowdown.empty() || input.slowdown.size() == static_cast<std::size_t>(input.world),
@@ -42,16 +45,17 @@ class Predictor {
     ANNULET_EXPECTS(input.slowdown.empty() || !shares_the_core(), "stragglers have their core to themselves");
     if (!input.slowdown.empty()) slowest_ = *std::ranges::max_element(input.slowdown);
     Bytes checked{0};
-    for (const schedule::Bucket& bucket : buckets_) {
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const schedule::Bucket& bucket = buckets_[b];
       checked += input.element * bucket.elements.count;
       const auto first = input.profile.ready.begin() + static_cast<std::ptrdiff_t>(bucket.first_tensor);
       const auto end = input.profile.ready.begin() + static_cast<std::ptrdiff_t>(bucket.end_tensor);
       ready_.push_back(*std::max_element(first, end) + check(checked));
-      core_.push_back(core_time(bucket));
+      core_.push_back(core_time(exchanges_[b]));
     }
     backward_ends_ = input.profile.backward_ends + check(checked);
     if (input.closed_form || !can_simulate()) return;
-    for (const schedule::Bucket& bucket : buckets_) plans_.push_back(plans_of(input, bucket));
+    for (const schedule::Exchange& exchange : exchanges_) plans_.push_back(plans_of(input, exchange));
   }
 
   bool can_simulate() const { return simulated_steps() <= input_.most_simulated; }
@@ -68,40 +72,37 @@ class Predictor {
   // A world of one checks nothing.
   Seconds check(Bytes bytes) const { return input_.world > 1 ? input_.profile.check * bytes : Seconds(0); }
 
-  CollectiveShape shape_of(const schedule::Bucket& bucket) const {
-    const Bytes bytes = input_.element * bucket.elements.count;
-    const schedule::Execution execution = schedule::bucket_execution(bytes, input_.sync);
-    return {
-        schedule::Collective::all_reduce, execution.algorithm, bytes, input_.world, input_.element, execution.segment};
+  CollectiveShape shape_of(const schedule::Exchange& exchange) const {
+    const schedule::Execution execution = schedule::execution_of(exchange, input_.sync);
+    return {exchange.collective, execution.algorithm, exchange.bytes(),
+            input_.world,        exchange.element,    execution.segment};
   }
 
   // What a bucket takes of rank 0's core: what it sends and receives is moved, what it receives to add is added.
-  Seconds core_time(const schedule::Bucket& bucket) const {
-    const Elements n = bucket.elements.count;
-    const Elements sent = schedule::bucket_sends(0, input_.world, n, input_.element, input_.sync);
+  Seconds core_time(const schedule::Exchange& exchange) const {
+    const Bytes sent = schedule::exchange_sends(exchange, 0, input_.world, input_.sync);
     const SecondsPerByte known = input_.network.ring_link().moving;
     const SecondsPerByte moving = known.value() > 0 ? known : input_.profile.moving;
     const Link adding{Seconds(0), Seconds(0), SecondsPerByte(0), input_.profile.adding};
-    return moving * (input_.element * (2 * sent)) + predicted_time(shape_of(bucket), adding).reduction;
+    return moving * (2 * sent) + predicted_time(shape_of(exchange), adding).reduction;
   }
 
   std::size_t simulated_steps() const {
     std::size_t steps = 0;
-    for (const schedule::Bucket& bucket : buckets_) steps += steps_of(bucket);
+    for (const schedule::Exchange& exchange : exchanges_) steps += steps_of(exchange);
     return steps;
   }
 
   // Of all ranks' plans, more or less: a ring is counted without making it, which is long where ranks are many.
-  std::size_t steps_of(const schedule::Bucket& bucket) const {
+  std::size_t steps_of(const schedule::Exchange& exchange) const {
     const auto world = static_cast<std::size_t>(input_.world);
-    const CollectiveShape shape = shape_of(bucket);
+    const CollectiveShape shape = shape_of(exchange);
     if (shape.algorithm != schedule::Algorithm::ring) {
-      return world *
-             schedule::bucket_plan(0, input_.world, bucket.elements.count, input_.element, input_.sync).steps.size();
+      return world * schedule::exchange_plan(exchange, 0, input_.world, input_.sync).steps.size();
     }
-    const Elements segment = std::max<Elements>(1, shape.segment.value() / input_.element.value());
+    const Elements segment = std::max<Elements>(1, shape.segment.value() / exchange.element.value());
     const auto segments = static_cast<std::size_t>(
-        schedule::segments(schedule::chunk(bucket.elements.count, input_.world, input_.world - 1), segment));
+        schedule::segments(schedule::chunk(exchange.elements, input_.world, input_.world - 1), segment));
     return 5 * world * (world - 1) * segments;
   }
 
@@ -129,13 +130,13 @@ class Predictor {
       for (std::size_t b = 0; b < buckets_.size(); ++b) {
         const Seconds launched = slowest_ * launched_[b];
         const Seconds begin = ends.empty() ? launched : std::max(launched, ends.back());
-        ends.push_back(begin + total_time(shape_of(buckets_[b]), input_.network));
+        ends.push_back(begin + total_time(shape_of(exchanges_[b]), input_.network));
       }
       return ends;
     }
     std::vector<LaunchedCollective> collectives;
     for (std::size_t b = 0; b < plans_.size(); ++b) {
-      collectives.push_back(collective(plans_[b], input_.element, launched_[b], input_.slowdown));
+      collectives.push_back(collective(plans_[b], exchanges_[b].element, launched_[b], input_.slowdown));
     }
     for (const auto& of_ranks : simulate(collectives, input_.network, {.attention = attention()}))
       ends.push_back(input_.slowdown.empty() ? of_ranks[0] : *std::ranges::max_element(of_ranks));
@@ -197,7 +198,7 @@ class Predictor {
     for (std::size_t b = 0; b < buckets_.size(); ++b) {
       const Seconds ready = input_.driver == Driver::blocking ? ready_[b] : launched_[b];
       prediction.buckets.push_back(
-          {input_.element * buckets_[b].elements.count, slowest_ * ready, slowest_ * launched_[b], ends_[b]});
+          {schedule::payload(exchanges_[b], input_.world), slowest_ * ready, slowest_ * launched_[b], ends_[b]});
       all_summed = std::max(all_summed, ends_[b]);
     }
     prediction.exposed = all_summed - prediction.backward_ends;
@@ -209,6 +210,7 @@ class Predictor {
 
   const StepInput& input_;
   std::vector<schedule::Bucket> buckets_;
+  std::vector<schedule::Exchange> exchanges_;       // [bucket]
   std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]; empty unless simulated
   std::vector<Seconds> ready_;                      // [bucket] with nothing taken from the core
   std::vector<Seconds> core_;                       // [bucket] what it takes of the core

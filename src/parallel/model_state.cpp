@@ -1,9 +1,22 @@
 #include "annulet/parallel/model_state.hpp"
 
 #include "annulet/base/error.hpp"
+#include "annulet/parallel/sparse_gradients.hpp"
 
 namespace annulet::parallel {
 namespace {
+
+template <class T>
+std::unique_ptr<GradientSync<T>> make_gradients(collectives::Engine& engine, const nn::Layout& layout,
+                                                AlignedVector<T>& all, const ModelStateOptions& options) {
+  all.resize(static_cast<std::size_t>(layout.size()));
+  if (options.sync.compression.kind == schedule::Compression::Kind::top_k) {
+    ANNULET_EXPECTS(options.stage == 0, "sparse gradients are gathered whole by every rank");
+    return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync);
+  }
+  return std::make_unique<GradientSync<T>>(engine, layout, all, options.sync,
+                                           schedule::gradient_collective(options.stage));
+}
 
 template <class T>
 std::unique_ptr<WeightSync<T>> make_weights(collectives::Engine& engine, const nn::Layout& layout,
@@ -29,9 +42,7 @@ std::unique_ptr<nn::Optimizer<T>> make_optimizer(const nn::OptimizerOptions& opt
 template <class T>
 ModelState<T>::ModelState(collectives::Engine& engine, const nn::Layout& layout, const ModelStateOptions& options) {
   ANNULET_EXPECTS(options.stage >= 0 && options.stage <= 1, "stages 0 and 1 of ZeRO");
-  all_gradients_.resize(static_cast<std::size_t>(layout.size()));
-  gradients_ = std::make_unique<GradientSync<T>>(engine, layout, all_gradients_, options.sync,
-                                                 schedule::gradient_collective(options.stage));
+  gradients_ = make_gradients<T>(engine, layout, all_gradients_, options);
   weights_ = make_weights<T>(engine, layout, gradients_->buckets(), options);
   optimizer_ = make_optimizer<T>(options.optimizer, layout, *weights_, gradients_->buckets().size());
 }

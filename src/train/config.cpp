@@ -133,7 +133,8 @@ nn::Schedule schedule(const Config& config, long total_steps) {
 parallel::SyncOptions sync_options(const Config& config) {
   const Bytes bucket = config.bucket.value_or(parallel::SyncOptions().bucket);
   const int slots = config.slots > 0 ? config.slots : slots_for(config);
-  return {bucket, config.first_bucket, segment_for(config), slots, executions(config)};
+  return {bucket, config.first_bucket, segment_for(config),
+          slots,  executions(config),  schedule::parse_compression(config.compress)};
 }
 
 std::optional<std::vector<schedule::ExecutionRange>> preferred_executions(const Config& config) {
@@ -160,6 +161,34 @@ void refuse_options_of_other_kinds(const Config& config) {
                                   of_model ? "model" : "data", owner, kind),
                       "it would be ignored", fmt::format("Leave it out, or choose {}", owner)});
   });
+}
+
+[[noreturn]] void refuse_compression(const Config& config, std::string_view with, std::string why, std::string hint) {
+  throw InputError({fmt::format("compress = {} with {}", config.compress, with), std::move(why), std::move(hint)});
+}
+
+void validate_compression(const Config& config) {
+  using Kind = schedule::Compression::Kind;
+  const Kind kind = schedule::parse_compression(config.compress).kind;
+  if (kind == Kind::none) return;
+  const std::string stage = fmt::format("zero = {}", config.zero);
+  if (kind == Kind::top_k && config.zero > 0) {
+    refuse_compression(config, stage,
+                       "sparse gradients are gathered whole by every rank, a shard of them saves nothing",
+                       "Choose --zero 0, or --compress bf16");
+  }
+  if (kind == Kind::top_k && config.algorithm != "ring") {
+    refuse_compression(config, fmt::format("algorithm = {}", config.algorithm),
+                       "sparse gradients are gathered around the ring, not all-reduced", "Leave out one of the two");
+  }
+  if (kind == Kind::bfloat16 && config.zero > 2) {
+    refuse_compression(config, stage, "most of what stage 3 sends are weights, which travel as they are",
+                       "Choose --zero 0, 1 or 2");
+  }
+  if (kind == Kind::bfloat16 && config.type != "float") {
+    refuse_compression(config, fmt::format("type = {}", config.type), "bfloat16 is half of a float",
+                       "Choose --type float, or --compress topk:16");
+  }
 }
 
 }  // namespace
@@ -200,6 +229,7 @@ void validate(const Config& config) {
     throw InputError({fmt::format("zero = {} with algorithm = {}", config.zero, config.algorithm),
                       "a shard is what the ring's reduce-scatter leaves with a rank", "Leave out one of the two"});
   }
+  validate_compression(config);
   count("evaluate-every", config.evaluate_every, 0);
   count("optimizer.warmup", config.warmup, 0);
   count("data.samples", config.samples, 1);

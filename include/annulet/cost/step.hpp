@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "annulet/cost/network.hpp"
-#include "annulet/schedule/gradient_plan.hpp"
+#include "annulet/schedule/exchange.hpp"
 
 namespace annulet::cost {
 

@@ -56,6 +56,7 @@ struct Config {
   std::string driver = "auto";
   std::optional<Bytes> bucket;  // nothing: auto
   std::string algorithm = "ring";
+  std::string compress = "none";
   Bytes first_bucket{1 << 20}, segment{0};
   int slots = 0;
   std::string emulate;
@@ -129,6 +130,8 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("algorithm", c.algorithm,
         "of buckets' all-reduces: ring or another; auto, by predicted cost; or by size as "
         "recursive_doubling:0-8KiB;ring:1MiB-max, auto elsewhere");
+  visit("compress", c.compress,
+        "gradients on the wire: none, bf16, or topk:16 (one value in 16 with its position; the rest is sent later)");
   visit("segment", c.segment, "most bytes in one message; 0: by the link");
   visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
   visit("emulate", c.emulate, "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
