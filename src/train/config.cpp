@@ -195,7 +195,7 @@ void validate(const Config& config) {
   count("accumulate", config.accumulate, 1);
   require(config.accumulate <= config.batch, "accumulate", config.accumulate,
           "a micro-batch without samples is work for nothing");
-  require(config.zero >= 0 && config.zero <= 1, "zero", config.zero, "a stage of ZeRO, 0 or 1");
+  require(config.zero >= 0 && config.zero < schedule::kZeroStages, "zero", config.zero, "a stage of ZeRO, 0 to 3");
   if (config.zero > 0 && config.algorithm != "ring") {
     throw InputError({fmt::format("zero = {} with algorithm = {}", config.zero, config.algorithm),
                       "a shard is what the ring's reduce-scatter leaves with a rank", "Leave out one of the two"});

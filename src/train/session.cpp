@@ -154,7 +154,7 @@ class Session {
   // What `auto` stands for, decided by prediction: the bucket cap, then the algorithm of every bucket.
   void decide() {
     const bool open = preferred_executions(config_).has_value();
-    if (world_.size() == 1 || (config_.bucket && !open)) return;
+    if (world_.size() == 1 || config_.zero == 3 || (config_.bucket && !open)) return;
     const BucketCapInput input = decision_input();
     if (options_.profile && options_.profile->workload.sizes != input.tensors) return;  // refused in predict()
     if (!config_.bucket) {

@@ -3,8 +3,8 @@
 // bucket's ring collective is launched while backward works on earlier layers (PyTorch DDP, Li et al. 2020,
 // section 3.2.3). Every rank launches every bucket, also one whose share of the batch is empty.
 // This class is stage 0 of ZeRO, with all-reduces, and stage 1, with reduce-scatters: buckets are slices of one flat
-// buffer, gradients are summed in place, and of several micro-batches the last one communicates. Stage 2 derives from
-// it.
+// buffer, gradients are summed in place, and of several micro-batches the last one communicates. Stages 2 and 3 derive
+// from it.
 #include <optional>
 #include <span>
 #include <vector>
@@ -79,7 +79,7 @@ class GradientSync : public nn::Progress {
   Bytes planned_bytes() const { return planned_; }
   Bytes launched_bytes() const { return launched_; }
 
-  // How long this step has waited inside backward.
+  // How long backward has waited so far.
   virtual Seconds waited() const { return Seconds(0); }
 
  protected:
@@ -88,6 +88,7 @@ class GradientSync : public nn::Progress {
   void declare(schedule::Collective collective, const SyncOptions& options, std::vector<std::span<T>> memory);
 
   std::size_t bucket_of(std::size_t tensor) const { return bucket_of_[tensor]; }
+  bool complete(std::size_t bucket) const { return missing_[bucket] == 0; }  // final in this micro-batch
   bool running(std::size_t bucket) const { return !engine_.finished(operations_[bucket]); }
   void wait(std::size_t bucket) { engine_.wait(operations_[bucket]); }
 
