@@ -145,13 +145,19 @@ class Simulation {
     }
   }
 
+  bool is_busy() const { return options_.attention.period > Seconds(0) && !options_.attention.busy.empty(); }
+
   // When a rank looks at its messages next. Ranks do not look in step.
   Seconds next_look(int r) const {
+    if (!is_busy()) return now_;
     const Attention& attention = options_.attention;
-    if (attention.period <= Seconds(0) || now_ >= attention.until) return now_;
+    const auto after = std::ranges::lower_bound(attention.busy, now_, {}, &Attention::Interval::begin);
+    if (after == attention.busy.begin() || now_ >= std::prev(after)->end) return now_;
+    const Seconds end = std::prev(after)->end;
+    if (attention.period == Attention::kNever) return end;
     const double phase = std::fmod(0.618 * r, 1.0);
     const double periods = std::ceil(now_ / attention.period - phase) + phase;
-    return std::clamp(periods * attention.period, now_, attention.until);
+    return std::clamp(periods * attention.period, now_, end);
   }
 
   void attend(int r) {
@@ -248,8 +254,9 @@ class Simulation {
     Channel& channel = channels_[{c, r, step.peer}];
     channel.sent.push_back({step.count()});
     add({free, 0, Event::Kind::left, r, c, id});
-    const auto kind = options_.attention.period > Seconds(0) ? Event::Kind::due : Event::Kind::arrived;
-    add({free + link.latency(bytes(c, step.count())), 0, kind, r, c, id, channel.sent.size() - 1});
+    const Bytes size = bytes(c, step.count());
+    const Seconds arrives = free + link.latency(size) + 2 * (collectives_[c].handling * size);
+    add({arrives, 0, is_busy() ? Event::Kind::due : Event::Kind::arrived, r, c, id, channel.sent.size() - 1});
     return true;
   }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
 #include "annulet/base/error.hpp"
@@ -113,15 +112,7 @@ void SparseGradients<T>::unpack(std::size_t bucket) {
   std::ranges::fill(sum, T{0});
   for (int rank = 0; rank < world_; ++rank) {
     const Part piece = part_of(bucket, rank);
-    if (!piece.positions.empty() && std::ranges::max(piece.positions) >= sum.size()) {
-      throw RunError({fmt::format("bucket {}: rank {} sent a position outside of the bucket", bucket + 1, rank),
-                      "its gradients did not arrive as they were sent"});
-    }
-    for (std::size_t i = 0; i < piece.positions.size(); ++i) {
-      T value;
-      std::memcpy(&value, piece.values.data() + i * sizeof(T), sizeof(T));
-      sum[piece.positions[i]] += value;
-    }
+    add_taken<T>(sum, piece.values, piece.positions);
   }
   unpacking_ += Clock::now() - began;
 }

@@ -1,5 +1,7 @@
 #include "annulet/parallel/top_k.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -121,6 +123,23 @@ void TopK<T>::emit(std::span<T> residual, Limit limit, const Taken& taken) const
   ANNULET_EXPECTS(out == k, "top-k takes k values");
 }
 
+template <class T>
+void add_taken(std::span<T> to, std::span<const std::byte> values, std::span<const std::uint32_t> positions) {
+  ANNULET_EXPECTS(values.size() == positions.size() * sizeof(T), "every value has its position");
+  if (!positions.empty() && std::ranges::max(positions) >= to.size()) {
+    throw RunError(
+        {fmt::format("a sparse gradient has a value at position {} of {}", std::ranges::max(positions), to.size()),
+         "it is not what was sent"});
+  }
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    T value;
+    std::memcpy(&value, values.data() + i * sizeof(T), sizeof(T));
+    to[positions[i]] += value;
+  }
+}
+
+template void add_taken(std::span<float>, std::span<const std::byte>, std::span<const std::uint32_t>);
+template void add_taken(std::span<double>, std::span<const std::byte>, std::span<const std::uint32_t>);
 template class TopK<float>;
 template class TopK<double>;
 

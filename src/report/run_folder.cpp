@@ -152,6 +152,8 @@ std::string prediction_json(const cost::StepPrediction& p) {
                   {"backward_begins", p.backward_begins.count()},
                   {"backward_ends", p.backward_ends.count()},
                   {"exposed_seconds", p.exposed.count()},
+                  {"weights_seconds", p.weights.count()},
+                  {"room_seconds", p.room.count()},
                   {"control_seconds", p.control.count()},
                   {"optimizer_seconds", p.optimizer.count()},
                   {"buckets", buckets}};

@@ -167,6 +167,8 @@ void refuse_options_of_other_kinds(const Config& config) {
   throw InputError({fmt::format("compress = {} with {}", config.compress, with), std::move(why), std::move(hint)});
 }
 
+}  // namespace
+
 void validate_compression(const Config& config) {
   using Kind = schedule::Compression::Kind;
   const Kind kind = schedule::parse_compression(config.compress).kind;
@@ -190,8 +192,6 @@ void validate_compression(const Config& config) {
                        "Choose --type float, or --compress topk:16");
   }
 }
-
-}  // namespace
 
 void validate(const Config& config) {
   static constexpr std::array<Choice<int>, 2> models{{{"mlp", 0}, {"gpt", 0}}};
@@ -224,7 +224,7 @@ void validate(const Config& config) {
   count("accumulate", config.accumulate, 1);
   require(config.accumulate <= config.batch, "accumulate", config.accumulate,
           "a micro-batch without samples is work for nothing");
-  require(config.zero >= 0 && config.zero <= 1, "zero", config.zero, "a stage of ZeRO, 0 or 1");
+  require(config.zero >= 0 && config.zero < schedule::kZeroStages, "zero", config.zero, "a stage of ZeRO, 0 to 3");
   if (config.zero > 0 && config.algorithm != "ring") {
     throw InputError({fmt::format("zero = {} with algorithm = {}", config.zero, config.algorithm),
                       "a shard is what the ring's reduce-scatter leaves with a rank", "Leave out one of the two"});

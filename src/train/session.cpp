@@ -136,9 +136,10 @@ class Session {
 
   void require_lone_profile() const {
     if (!options_.record_profile) return;
-    if (config_.compress != "none") {
-      throw InputError({fmt::format("a profile is recorded without compression, not with {}", config_.compress),
-                        "it is of computing alone and serves every compression", "Leave out --compress"});
+    if (config_.compress != "none" || config_.zero > 0) {
+      throw InputError(
+          {fmt::format("a profile is recorded without --zero {} and --compress {}", config_.zero, config_.compress),
+           "it is of computing alone, and predicts every stage and compression", "Leave them out"});
     }
     if (world_.size() == 1) return;
     throw InputError({fmt::format("a profile is recorded on one rank, there are {}", world_.size()),
@@ -159,7 +160,7 @@ class Session {
   // What `auto` stands for, decided by prediction: the bucket cap, then the algorithm of every bucket.
   void decide() {
     const bool open = preferred_executions(config_).has_value();
-    if (world_.size() == 1 || (config_.bucket && !open)) return;
+    if (world_.size() == 1 || config_.zero == 3 || (config_.bucket && !open)) return;
     const BucketCapInput input = decision_input();
     if (options_.profile && options_.profile->workload.sizes != input.tensors) return;  // refused in predict()
     if (!config_.bucket) {
@@ -173,12 +174,19 @@ class Session {
   }
 
   BucketCapInput decision_input() {
-    std::vector<Elements> tensors;
     std::unique_ptr<nn::Model<T>> model;  // a small one, for its layout
     agree_on(world_, [&] { model = make_model<T>(config_, data_.train->shape().classes, 1); });
-    for (const nn::Tensor& tensor : model->layout().tensors()) tensors.push_back(tensor.count);
-    const Flops flops = model->flops(batch_per_rank(samples_of_a_step(), world_.size()));
-    return {config_, machine_, options_.machine, options_.profile, std::move(tensors), Bytes(sizeof(T)), flops};
+    const Elements rows = batch_per_rank(samples_of_a_step(), world_.size());
+    Workload work = workload(config_, model->describe(), model->layout(), rows);
+    return {config_,
+            machine_,
+            options_.machine,
+            options_.profile,
+            std::move(work.sizes),
+            std::move(work.layers),
+            work.tied_layer,
+            Bytes(sizeof(T)),
+            model->flops(rows)};
   }
 
   // For the prediction only, where the machine file does not tell.
@@ -190,10 +198,6 @@ class Session {
 
   void predict() {
     if (!options_.profile) return;
-    if (config_.zero > 0) {
-      throw InputError({fmt::format("a step of ZeRO stage {} cannot be predicted from a profile", config_.zero),
-                        "the prediction is of all-reduces", "Leave out --predict-from, or choose --zero 0"});
-    }
     require_fitting(*options_.profile, this_workload());
     prediction_ = cost::predict_step(step_input(config_, machine_, *options_.profile, Bytes(sizeof(T)), world_.size()));
   }

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "annulet/base/error.hpp"
 #include "annulet/base/random.hpp"
 
 namespace annulet::parallel {
@@ -111,6 +112,14 @@ TEST(TopK, CountsPositionsFromWhereItIsTold) {
   std::vector<std::uint32_t> positions(2);
   top_k.take(residual, std::vector<float>{1, 4, 2, -3}, {values, positions, 100});
   EXPECT_EQ(positions, (std::vector<std::uint32_t>{101, 103}));
+}
+
+TEST(TopK, AddsWhatWasTakenWhereItBelongsAndRefusesOtherPlaces) {
+  std::vector<double> sum{1, 1, 1};
+  const std::vector<double> values{2, 3};
+  add_taken<double>(sum, std::as_bytes(std::span(values)), std::vector<std::uint32_t>{0, 2});
+  EXPECT_EQ(sum, (std::vector<double>{3, 1, 4}));
+  EXPECT_THROW(add_taken<double>(sum, std::as_bytes(std::span(values)), std::vector<std::uint32_t>{0, 3}), RunError);
 }
 
 TEST(TopK, GivesWhatWasLeftBehindNextTime) {

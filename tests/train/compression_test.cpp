@@ -77,8 +77,10 @@ TEST_F(Compression, GivesTheSameWeightsOnAllRanksWithEveryDriverAndStage) {
       EXPECT_EQ(run_compressed<float>({compressed_mlp("topk:16"), samples_, world, driver}).weights, sparse.weights);
     }
     Config sharded = compressed_mlp("bf16");
-    sharded.zero = 1;
-    EXPECT_EQ(run_compressed<float>({sharded, samples_, world}).weights, narrow.weights);
+    for (const int stage : {1, 2}) {
+      sharded.zero = stage;
+      EXPECT_EQ(run_compressed<float>({sharded, samples_, world}).weights, narrow.weights) << "stage " << stage;
+    }
     Config other_buckets = compressed_mlp("topk:16");
     other_buckets.bucket = other_buckets.first_bucket = Bytes(1 << 20);
     EXPECT_EQ(run_compressed<float>({other_buckets, samples_, world}).weights, sparse.weights);
@@ -97,6 +99,9 @@ TEST_F(Compression, SendsTheBytesOfTheFormulas) {
     sharded.zero = 1;
     EXPECT_EQ(run_compressed<float>({sharded, samples_, world}).sent, Bytes((world - 1) * n * (2 + 4)) * 20)
         << "gradients as bfloat16, weights as they are";
+    sharded.zero = 2, sharded.accumulate = 3;
+    EXPECT_EQ(run_compressed<float>({sharded, samples_, world}).sent, Bytes((world - 1) * n * (3 * 2 + 4)) * 20)
+        << "gradients of every micro-batch";
     const auto sparse = run_compressed<float>({compressed_mlp("topk:16"), samples_, world});
     EXPECT_EQ(sparse.payload, Bytes(8 * kept));
     EXPECT_EQ(sparse.sent, Bytes(8 * kept * (world - 1) * world) * 20) << "(p-1) payload from each rank";

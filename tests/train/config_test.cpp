@@ -91,6 +91,8 @@ TEST(Config, RefusesCompressionWhereItMakesNoSense) {
                  "compress = topk:16 with zero = 1 (sparse gradients are gathered whole by every rank");
   expect_refused([](Config& c) { c.compress = "topk:16", c.algorithm = "direct"; },
                  "compress = topk:16 with algorithm = direct");
+  expect_refused([](Config& c) { c.compress = "bf16", c.zero = 3; },
+                 "compress = bf16 with zero = 3 (most of what stage 3 sends are weights");
   expect_refused([](Config& c) { c.compress = "bf16", c.type = "double"; }, "bfloat16 is half of a float");
   Config config;
   for (const char* compress : {"none", "bf16", "topk:1", "topk:16"}) {

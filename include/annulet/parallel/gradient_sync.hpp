@@ -3,9 +3,9 @@
 // bucket's ring collective is launched while backward works on earlier layers (PyTorch DDP, Li et al. 2020,
 // section 3.2.3). Every rank launches every bucket, also one whose share of the batch is empty.
 // This class is stage 0 of ZeRO, with all-reduces, and stage 1, with reduce-scatters: buckets are slices of one flat
-// buffer, gradients are summed in place, and of several micro-batches the last one communicates. Stage 2 derives from
-// it, and so does top-k compression. With compression bf16 gradients travel as bfloat16 and are added in float; a rank
-// rounds the sums it has finished as if they had travelled, so that every stage has the same ones.
+// buffer, gradients are summed in place, and of several micro-batches the last one communicates. Stages 2 and 3 derive
+// from it, and so does top-k compression. With compression bf16 gradients travel as bfloat16 and are added in float; a
+// rank rounds the sums it has finished as if they had travelled, so that every stage has the same ones.
 #include <functional>
 #include <optional>
 #include <span>
@@ -85,7 +85,7 @@ class GradientSync : public nn::Progress {
   // Bytes that this rank brings to all buckets together.
   Bytes payload() const;
 
-  // How long this step has waited inside backward.
+  // How long backward has waited so far.
   virtual Seconds waited() const { return Seconds(0); }
 
   // How long choosing what is sent took of this step's backward, and adding up what came, wherever that was done.
@@ -108,6 +108,7 @@ class GradientSync : public nn::Progress {
   void declare(const SyncOptions& options, std::vector<Traffic> traffic);
 
   std::size_t bucket_of(std::size_t tensor) const { return bucket_of_[tensor]; }
+  bool complete(std::size_t bucket) const { return missing_[bucket] == 0; }  // final in this micro-batch
   bool running(std::size_t bucket) const { return !engine_.finished(operations_[bucket]); }
   void wait(std::size_t bucket) { engine_.wait(operations_[bucket]); }
 

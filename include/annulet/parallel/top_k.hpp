@@ -53,4 +53,9 @@ class TopK {
   std::size_t count_ = 0;                  // of candidates
 };
 
+// Adds taken values to what they were taken from, or to a sum of such; positions count from its beginning. Throws
+// RunError for one outside of it.
+template <class T>
+void add_taken(std::span<T> to, std::span<const std::byte> values, std::span<const std::uint32_t> positions);
+
 }  // namespace annulet::parallel

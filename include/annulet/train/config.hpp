@@ -71,8 +71,9 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("epochs", c.epochs, "passes over the training data, where steps is -1");
   visit("batch", c.batch, "samples of a step over all ranks (the global batch)");
   visit("accumulate", c.accumulate, "micro-batches a rank adds up before it communicates once");
-  visit("zero", c.zero,
-        "stage of ZeRO: 0 every rank keeps all, 1 each keeps and updates its shard of the optimiser's state");
+  visit(
+      "zero", c.zero,
+      "stage of ZeRO, what each rank keeps only its shard of: 1 the optimiser's state, 2 gradients too, 3 weights too");
   visit("seed", c.seed, "of initial weights, sample order and dropout");
   visit("type", c.type, "what is computed in: float or double");
   visit("init", c.init, "a safetensors file to start from instead of the seed");
@@ -148,6 +149,9 @@ parallel::SyncOptions sync_options(const Config& config);  // by the ring where 
 
 // What the algorithm option says of buckets by size, if something is left to be chosen by predicted cost.
 std::optional<std::vector<schedule::ExecutionRange>> preferred_executions(const Config& config);
+
+// Refuses a compression that makes no sense with the stage of ZeRO, the algorithm or the type. Throws InputError.
+void validate_compression(const Config& config);
 
 // Checks what can be checked before anything is read or measured. Throws InputError.
 void validate(const Config& config);
