@@ -399,7 +399,7 @@ class Session {
     summary.peak = machine_.peak, summary.gemm = machine_.gemm;
     summary.network = machine_.network;
     if (prediction_) {
-      summary.predicted_step = prediction_->step, summary.profiled_forward = prediction_->backward_begins;
+      summary.predicted_step = prediction_->step, summary.predicted_forward = prediction_->forward;
     }
     if (profile_) summary.profile = Profile{this_workload(), profile_->result(), profile_->steps()};
     return summary;
