@@ -11,36 +11,49 @@
 namespace annulet::cost {
 namespace {
 
-constexpr int kFitRounds = 12;      // of Gauss-Newton; a handful is usual
-constexpr int kFitHalvings = 4;     // of a round that made things worse
-constexpr double kFitProbe = 1e-3;  // part of a parameter by which it is probed
-constexpr double kGain = 0.8;       // what the second piece must make of the error of one piece
-constexpr double kGood = 0.01;      // a median residual that needs no second piece
-constexpr double kAsGood = 1.2;     // residuals that differ by less are equally good
+constexpr int kFitRounds = 12;            // of Gauss-Newton; a handful is usual
+constexpr int kFitHalvings = 4;           // of a round that made things worse
+constexpr double kFitProbe = 1e-3;        // part of a parameter by which it is probed
+constexpr double kFirstBurst = 16 << 10;  // bytes
+constexpr double kGain = 0.8;             // what a richer link must make of the error
+constexpr double kGood = 0.01;            // a median residual that needs no richer link
+constexpr double kAsGood = 1.2;           // residuals that differ by less are equally good
 constexpr int kReweightings = 6;
 constexpr double kFar = 3;  // median residuals: a probe farther off than that counts less
 constexpr double kLeastScale = 1e-3;
 
-// alpha, g, beta; then the same of eager messages.
-using Parameters = std::vector<double>;
-constexpr std::size_t kPiece = 3, kGap = 1, kBeta = 2;
+// In seconds: alpha, g, beta and what a burst saves; then alpha and g of eager messages, and how much more a byte of
+// theirs takes than another, since they cross the same wire. Those that a link does not have are 0.
+enum Parameter : std::size_t { kAlpha, kGap, kBeta, kBurst, kEagerAlpha, kEagerGap, kMoreBeta, kParameters };
+using Parameters = std::array<double, kParameters>;
 
-bool is_gap(std::size_t parameter) { return parameter % kPiece == kGap; }
+// What a link has besides alpha, g and beta.
+struct Shape {
+  bool burst = false, eager = false;
+
+  bool has(std::size_t parameter) const { return parameter < kBurst || (parameter == kBurst ? burst : eager); }
+};
+
+bool may_be_negative(std::size_t parameter) {
+  return parameter == kAlpha || parameter == kBeta || parameter == kEagerAlpha;
+}
 
 enum class Signs { any, not_negative };  // of alpha and beta
 
 struct Fitter {
   std::span<const Probe> probes;
   const ProbeFitProblem& problem;
+  Shape shape{};
   Signs signs = Signs::any;
   std::vector<double> weights = std::vector<double>(probes.size(), 1.0);  // [probe], of squared errors
 
   Link link(const Parameters& p) const {
     const Link& known = problem.sought == Scope::inside ? problem.network.inside : problem.network.between;
-    Link result{Seconds(p[0]), Seconds(p[kGap]), SecondsPerByte(p[kBeta]), known.gamma, known.source};
-    if (p.size() > kPiece) {
-      result.eager = {*problem.eager_limit, Seconds(p[kPiece]), Seconds(p[kPiece + kGap]),
-                      SecondsPerByte(p[kPiece + kBeta])};
+    Link result{Seconds(p[kAlpha]), Seconds(p[kGap]), SecondsPerByte(p[kBeta]), known.gamma, known.source};
+    if (shape.burst && p[kBeta] > 0) result.burst = Bytes(std::llround(p[kBurst] / p[kBeta]));
+    if (shape.eager) {
+      result.eager = {*problem.eager_limit, Seconds(p[kEagerAlpha]), Seconds(p[kEagerGap]),
+                      SecondsPerByte(p[kBeta] + p[kMoreBeta])};
     }
     return result;
   }
@@ -131,21 +144,22 @@ Parameters best_change(const Fitter& fitter, const Parameters& p, const Paramete
     }
   }
   const std::vector<double> solution = solve(std::move(a), std::move(b));
-  Parameters change(p.size());
+  Parameters change{};
   for (std::size_t i = 0; i < which.size(); ++i) change[which[i]] = solution[i] * scale[which[i]];
   return change;
 }
 
 // What must not be negative, but would be, is taken out of the search and set to 0.
 Parameters candidate(const Fitter& fitter, const Parameters& p, const Parameters& scale) {
-  std::vector<bool> moving(p.size(), true);
+  std::vector<bool> moving(p.size());
+  for (std::size_t i = 0; i < p.size(); ++i) moving[i] = fitter.shape.has(i);
   Parameters start = p, next = p;
   for (bool settled = false; !settled;) {
     const Parameters change = best_change(fitter, start, scale, moving);
     settled = true;
     for (std::size_t i = 0; i < p.size(); ++i) {
       next[i] = start[i] + change[i];
-      const bool bounded = is_gap(i) || fitter.signs == Signs::not_negative;
+      const bool bounded = !may_be_negative(i) || fitter.signs == Signs::not_negative;
       if (!bounded || next[i] >= 0 || !moving[i]) continue;
       moving[i] = settled = false;
       start[i] = next[i] = 0;
@@ -167,9 +181,11 @@ Parameters first_guess(const Fitter& fitter) {
     quickest = std::min(quickest, probe.time / double(std::max<std::size_t>(messages, 1)));
     pace = std::max(pace, 4 * static_cast<double>(sent) / probe.time.count());
   }
-  const Parameters piece{quickest.count(), 0.1 * quickest.count(), 1 / pace};
-  Parameters all = piece;
-  if (fitter.problem.eager_limit) all.insert(all.end(), piece.begin(), piece.end());
+  const double alpha = quickest.count(), gap = 0.1 * alpha, beta = 1 / pace;
+  Parameters all{alpha, gap, beta, beta * kFirstBurst, alpha, gap, beta};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!fitter.shape.has(i)) all[i] = 0;
+  }
   return all;
 }
 
@@ -212,7 +228,7 @@ ProbeFit fit_of(const Fitter& fitter, const Parameters& p) {
   ProbeFit fit;
   fit.link = fitter.link(p);
   for (std::size_t i = 0; i < p.size(); ++i) {
-    if (p[i] < 0) fit.negative = i % kPiece == kBeta ? "beta" : "alpha";
+    if (p[i] < 0) fit.negative = i == kBeta ? "beta" : "alpha";
   }
   const Network network = fitter.network(p);
   std::vector<double> residuals;
@@ -226,8 +242,8 @@ ProbeFit fit_of(const Fitter& fitter, const Parameters& p) {
 }
 
 // Where a link with nothing negative explains the probes as well, a negative coefficient was noise.
-ProbeFit explained(std::span<const Probe> probes, const ProbeFitProblem& problem) {
-  const Fitter free{probes, problem}, bounded{probes, problem, Signs::not_negative};
+ProbeFit explained(std::span<const Probe> probes, const ProbeFitProblem& problem, Shape shape) {
+  const Fitter free{probes, problem, shape}, bounded{probes, problem, shape, Signs::not_negative};
   ProbeFit fit = fit_of(free, best(free));
   if (fit.negative.empty()) return fit;
   ProbeFit nearest = fit_of(bounded, best(bounded));
@@ -248,13 +264,16 @@ ProbeFit fit_probes(std::span<const Probe> probes, const ProbeFitProblem& proble
   for (const Probe& probe : probes) {
     ANNULET_EXPECTS(probe.plans.size() > 1 && probe.time > Seconds(0), "a probe of two or more ranks takes some time");
   }
-  ProbeFitProblem one_piece = problem;
-  one_piece.eager_limit.reset();
-  ProbeFit fit = explained(probes, one_piece);
-  if (!problem.eager_limit || (fit.negative.empty() && fit.median_residual <= kGood)) return fit;
-  ProbeFit second = explained(probes, problem);
-  if (second.negative.empty() != fit.negative.empty()) return second.negative.empty() ? second : fit;
-  return second.median_residual < kGain * fit.median_residual ? second : fit;
+  const bool burst = problem.sought == Scope::between, eager = problem.eager_limit.has_value();
+  ProbeFit fit = explained(probes, problem, {});
+  for (const Shape shape : {Shape{true, false}, Shape{false, true}, Shape{true, true}}) {
+    if ((shape.burst && !burst) || (shape.eager && !eager)) continue;
+    if (fit.negative.empty() && fit.median_residual <= kGood) break;
+    ProbeFit richer = explained(probes, problem, shape);
+    const bool has_sense = richer.negative.empty(), had_sense = fit.negative.empty();
+    if (has_sense == had_sense ? richer.median_residual < kGain * fit.median_residual : has_sense) fit = richer;
+  }
+  return fit;
 }
 
 }  // namespace annulet::cost

@@ -41,6 +41,20 @@ struct Event {
   friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
 };
 
+// Serves one message after the other. What a burst lets pass at once is owed afterwards.
+class Port {
+ public:
+  // When a message that comes at `now` has left.
+  Seconds take(Seconds now, const Link& link, Bytes bytes) {
+    const Seconds served = std::max(free_, now) + link.gap_of(bytes);
+    paid_ = std::max(paid_, served) + link.pace(bytes) * bytes;
+    return free_ = std::max(served, paid_ - link.beta * link.burst);
+  }
+
+ private:
+  Seconds free_ = Seconds::min(), paid_ = Seconds::min();
+};
+
 class Simulation {
  public:
   Simulation(std::span<const LaunchedCollective> collectives, const Network& network, const SimulationOptions& options)
@@ -48,7 +62,7 @@ class Simulation {
     const int world = collectives.empty() ? 0 : static_cast<int>(collectives.front().plans.size());
     ANNULET_EXPECTS(network.node.empty() || network.node.size() == index(world), "every rank is on a node");
     ranks_.resize(index(world));
-    ports_.resize(index(world) + index(network.nodes()), Seconds::min());
+    ports_.resize(index(world) + index(network.nodes()));
     ends_.assign(collectives.size(), std::vector<Seconds>(index(world)));
     for (int r = 0; r < world; ++r) prepare(r);
   }
@@ -243,18 +257,17 @@ class Simulation {
     ++run.next_send, ++run.sending;
     const Step& step = run.plan->steps[index(id)];
     const Link& link = network_.link(r, step.peer);
-    Seconds& free = port(r, step.peer);
-    free = std::max(free, now_) + link.port_time(bytes(c, step.count()));
+    const Seconds left = port(r, step.peer).take(now_, link, bytes(c, step.count()));
     Channel& channel = channels_[{c, r, step.peer}];
     channel.sent.push_back({step.count()});
-    add({free, 0, Event::Kind::left, r, c, id});
+    add({left, 0, Event::Kind::left, r, c, id});
     const auto kind = options_.attention.period > Seconds(0) ? Event::Kind::due : Event::Kind::arrived;
-    add({free + link.latency(bytes(c, step.count())), 0, kind, r, c, id, channel.sent.size() - 1});
+    add({left + link.latency(bytes(c, step.count())), 0, kind, r, c, id, channel.sent.size() - 1});
     return true;
   }
 
-  // When the port is free that a message takes: the rank's own, or the card of its node.
-  Seconds& port(int from, int to) {
+  // The port that a message takes: the rank's own, or the card of its node.
+  Port& port(int from, int to) {
     const int node = network_.node_of(from);
     return node == network_.node_of(to) ? ports_[index(from)] : ports_[ranks_.size() + index(node)];
   }
@@ -276,7 +289,7 @@ class Simulation {
   Network network_;
   SimulationOptions options_;
   std::vector<Rank> ranks_;
-  std::vector<Seconds> ports_;                                     // when each is free: one a rank, then one a node
+  std::vector<Port> ports_;                                        // one a rank, then one a node
   std::map<std::tuple<std::size_t, int, int>, Channel> channels_;  // collective, from, to
   std::vector<std::vector<Seconds>> ends_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
