@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "annulet/base/error.hpp"
 #include "annulet/base/statistics.hpp"
@@ -11,20 +13,30 @@
 namespace annulet::cost {
 namespace {
 
-constexpr int kFitRounds = 12;            // of Gauss-Newton; a handful is usual
-constexpr int kFitHalvings = 4;           // of a round that made things worse
-constexpr double kFitProbe = 1e-3;        // part of a parameter by which it is probed
-constexpr double kFirstBurst = 16 << 10;  // bytes
-constexpr double kGain = 0.8;             // what a richer link must make of the error
-constexpr double kGood = 0.01;            // a median residual that needs no richer link
-constexpr double kAsGood = 1.2;           // residuals that differ by less are equally good
+constexpr int kFitRounds = 12;                                    // of Gauss-Newton; a handful is usual
+constexpr int kFitHalvings = 4;                                   // of a round that made things worse
+constexpr double kFitProbe = 1e-3;                                // part of a parameter by which it is probed
+constexpr std::array kFirstBursts{8e3, 16e3, 32e3, 64e3, 128e3};  // bytes
+constexpr double kGain = 0.8;                                     // what a richer link must make of the error
+constexpr double kGood = 0.01;                                    // a median residual that needs no richer link
+constexpr double kAsGood = 1.2;                                   // residuals that differ by less are equally good
 constexpr int kReweightings = 6;
 constexpr double kFar = 3;  // median residuals: a probe farther off than that counts less
 constexpr double kLeastScale = 1e-3;
 
-// In seconds: alpha, g, beta and what a burst saves; then alpha and g of eager messages, and how much more a byte of
-// theirs takes than another, since they cross the same wire. Those that a link does not have are 0.
-enum Parameter : std::size_t { kAlpha, kGap, kBeta, kBurst, kEagerAlpha, kEagerGap, kMoreBeta, kParameters };
+// In seconds: alpha, g, beta, what a burst saves and the pace of its bytes; then alpha and g of eager messages, and how
+// much more a byte of theirs takes than another, since they cross the same wire. Those that a link does not have are 0.
+enum Parameter : std::size_t {
+  kAlpha,
+  kGap,
+  kBeta,
+  kBurst,
+  kBurstPace,
+  kEagerAlpha,
+  kEagerGap,
+  kMoreBeta,
+  kParameters
+};
 using Parameters = std::array<double, kParameters>;
 
 // What a link has besides alpha, g and beta.
@@ -50,7 +62,10 @@ struct Fitter {
   Link link(const Parameters& p) const {
     const Link& known = problem.sought == Scope::inside ? problem.network.inside : problem.network.between;
     Link result{Seconds(p[kAlpha]), Seconds(p[kGap]), SecondsPerByte(p[kBeta]), known.gamma, known.source};
-    if (shape.burst && p[kBeta] > 0) result.burst = Bytes(std::llround(p[kBurst] / p[kBeta]));
+    if (shape.burst && p[kBeta] > 0) {
+      result.burst = Bytes(std::llround(p[kBurst] / p[kBeta]));
+      result.burst_pace = SecondsPerByte(std::min(p[kBurstPace], p[kBeta]));
+    }
     if (shape.eager) {
       result.eager = {*problem.eager_limit, Seconds(p[kEagerAlpha]), Seconds(p[kEagerGap]),
                       SecondsPerByte(p[kBeta] + p[kMoreBeta])};
@@ -169,7 +184,7 @@ Parameters candidate(const Fitter& fitter, const Parameters& p, const Parameters
 }
 
 // Half of the quickest probe is latency, and the longest is all bandwidth: far off at worst, and of the right size.
-Parameters first_guess(const Fitter& fitter) {
+Parameters first_guess(const Fitter& fitter, double burst) {
   Seconds quickest = Seconds::max();
   double pace = 0;
   for (const Probe& probe : fitter.probes) {
@@ -182,7 +197,7 @@ Parameters first_guess(const Fitter& fitter) {
     pace = std::max(pace, 4 * static_cast<double>(sent) / probe.time.count());
   }
   const double alpha = quickest.count(), gap = 0.1 * alpha, beta = 1 / pace;
-  Parameters all{alpha, gap, beta, beta * kFirstBurst, alpha, gap, beta};
+  Parameters all{alpha, gap, beta, beta * burst, beta / 4, alpha, gap, beta};
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!fitter.shape.has(i)) all[i] = 0;
   }
@@ -206,11 +221,23 @@ Parameters descend(const Fitter& fitter, Parameters p, const Parameters& scale) 
   return p;
 }
 
+// Least squares, and the guess that led there. A burst is a kink, over which descent does not find: from several sizes.
+std::pair<Parameters, Parameters> start(const Fitter& fitter) {
+  std::pair<Parameters, Parameters> found;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double burst : kFirstBursts) {
+    const Parameters guess = first_guess(fitter, burst), p = descend(fitter, guess, guess);
+    const double error = fitter.squared_error(p);
+    if (error < least) least = error, found = {p, guess};
+    if (!fitter.shape.burst) break;
+  }
+  return found;
+}
+
 // Least squares, repeated with less weight on what took far longer than predicted (Cauchy's weights): a rank that was
 // held up in every round of one pattern must not bend the link for all others. What was quicker counts in full.
 Parameters best(Fitter fitter) {
-  const Parameters scale = first_guess(fitter);
-  Parameters p = descend(fitter, scale, scale);
+  auto [p, scale] = start(fitter);
   for (int round = 0; round < kReweightings; ++round) {
     const std::vector<double> residuals = fitter.residuals(p);
     std::vector<double> sizes;

@@ -32,8 +32,8 @@ struct Run {
 struct Event {
   Seconds at;
   std::uint64_t order;  // ties in order of creation
-  enum class Kind { launch, left, due, arrived, combined, look } kind;
-  int rank;
+  enum class Kind { launch, left, due, arrived, combined, look, carried } kind;
+  int rank;  // for `carried` the node
   std::size_t collective;
   StepId step;              // of the sender for `left`, `due` and `arrived`
   std::size_t message = 0;  // of its channel, for `due` and `arrived`
@@ -41,18 +41,73 @@ struct Event {
   friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
 };
 
-// Serves one message after the other. What a burst lets pass at once is owed afterwards.
+// Serves one message after the other. What a burst lets pass sooner is owed afterwards.
 class Port {
  public:
-  // When a message that comes at `now` has left.
-  Seconds take(Seconds now, const Link& link, Bytes bytes) {
-    const Seconds served = std::max(free_, now) + link.gap_of(bytes);
-    paid_ = std::max(paid_, served) + link.pace(bytes) * bytes;
-    return free_ = std::max(served, paid_ - link.beta * link.burst);
+  // When bytes of a message of `whole` that come at `now` have left; the first of them after its gap.
+  Seconds take(Seconds now, const Link& link, Bytes whole, Bytes bytes, bool first) {
+    const Seconds start = std::max(free_, now) + (first ? link.gap_of(whole) : Seconds(0));
+    paid_ = std::max(paid_, start) + link.pace(whole) * bytes;
+    return free_ = std::max(start + link.burst_pace * bytes, paid_ - link.beta * link.burst);
   }
 
  private:
   Seconds free_ = Seconds::min(), paid_ = Seconds::min();
+};
+
+// A message on its way out.
+struct Outgoing {
+  int rank;
+  std::size_t collective;
+  StepId step;
+  std::size_t message;  // of its channel
+  Bytes bytes, rest;
+};
+
+// A node's card serves its connections in turn, piece by piece, as TCP does: of messages to several peers none is there
+// before its share of the rate allows. Messages of one connection follow one another.
+class Card {
+ public:
+  bool idle() const { return queues_.empty(); }
+
+  void add(int from, int to, const Outgoing& message) {
+    const auto connection = std::pair(from, to);
+    const auto queue = std::ranges::find(queues_, connection, &Queue::connection);
+    (queue != queues_.end() ? *queue : queues_.emplace_back(Queue{connection, {}})).messages.push_back(message);
+  }
+
+  // When the next piece has left.
+  Seconds next(Seconds now, const Link& link) {
+    Outgoing& message = queues_.front().messages.front();
+    const bool first = message.rest == message.bytes;
+    piece_ = std::min(message.rest, std::max(kPiece, Bytes(message.bytes.value() / kMostPieces)));
+    return port_.take(now, link, message.bytes, piece_, first);
+  }
+
+  // The message whose last piece this was.
+  std::optional<Outgoing> carried() {
+    Queue queue = std::move(queues_.front());
+    queues_.pop_front();
+    Outgoing message = queue.messages.front();
+    message.rest = message.rest - piece_;
+    const bool whole = message.rest == Bytes(0);
+    whole ? queue.messages.pop_front() : void(queue.messages.front() = message);
+    if (!queue.messages.empty()) queues_.push_back(std::move(queue));
+    return whole ? std::optional(message) : std::nullopt;
+  }
+
+ private:
+  static constexpr Bytes kPiece{64 << 10};
+  static constexpr std::int64_t kMostPieces = 16;  // of a message, which bounds the work
+
+  struct Queue {
+    std::pair<int, int> connection;
+    std::deque<Outgoing> messages;
+  };
+
+  std::deque<Queue> queues_;  // the next one to be served first
+  Bytes piece_{0};            // that is being served
+  Port port_;
 };
 
 class Simulation {
@@ -62,7 +117,7 @@ class Simulation {
     const int world = collectives.empty() ? 0 : static_cast<int>(collectives.front().plans.size());
     ANNULET_EXPECTS(network.node.empty() || network.node.size() == index(world), "every rank is on a node");
     ranks_.resize(index(world));
-    ports_.resize(index(world) + index(network.nodes()));
+    ports_.resize(index(world)), cards_.resize(index(network.nodes()));
     ends_.assign(collectives.size(), std::vector<Seconds>(index(world)));
     for (int r = 0; r < world; ++r) prepare(r);
   }
@@ -135,7 +190,7 @@ class Simulation {
   }
 
   void handle(const Event& event) {
-    Rank& rank = ranks_[index(event.rank)];
+    Rank& rank = ranks_[event.kind == Event::Kind::carried ? 0 : index(event.rank)];
     switch (event.kind) {
       case Event::Kind::launch:
         rank.queued.push_back(event.collective);
@@ -156,6 +211,8 @@ class Simulation {
       case Event::Kind::look:
         rank.will_look = false;
         return advance(event.rank);
+      case Event::Kind::carried:
+        return carried(event.rank);
     }
   }
 
@@ -256,20 +313,38 @@ class Simulation {
     if (run.waiting[index(id)] > 0) return false;
     ++run.next_send, ++run.sending;
     const Step& step = run.plan->steps[index(id)];
-    const Link& link = network_.link(r, step.peer);
-    const Seconds left = port(r, step.peer).take(now_, link, bytes(c, step.count()));
+    const Bytes size = bytes(c, step.count());
     Channel& channel = channels_[{c, r, step.peer}];
     channel.sent.push_back({step.count()});
-    add({left, 0, Event::Kind::left, r, c, id});
-    const auto kind = options_.attention.period > Seconds(0) ? Event::Kind::due : Event::Kind::arrived;
-    add({left + link.latency(bytes(c, step.count())), 0, kind, r, c, id, channel.sent.size() - 1});
+    const Outgoing message{r, c, id, channel.sent.size() - 1, size, size};
+    const int node = network_.node_of(r);
+    if (node == network_.node_of(step.peer)) {
+      const Link& link = network_.inside;
+      leave(message, link, ports_[index(r)].take(now_, link, size, size, true));
+    } else {
+      Card& card = cards_[index(node)];
+      const bool idle = card.idle();
+      card.add(r, step.peer, message);
+      if (idle) carry(node);
+    }
     return true;
   }
 
-  // The port that a message takes: the rank's own, or the card of its node.
-  Port& port(int from, int to) {
-    const int node = network_.node_of(from);
-    return node == network_.node_of(to) ? ports_[index(from)] : ports_[ranks_.size() + index(node)];
+  void leave(const Outgoing& message, const Link& link, Seconds left) {
+    add({left, 0, Event::Kind::left, message.rank, message.collective, message.step});
+    const auto kind = options_.attention.period > Seconds(0) ? Event::Kind::due : Event::Kind::arrived;
+    add({left + link.latency(message.bytes), 0, kind, message.rank, message.collective, message.step, message.message});
+  }
+
+  void carry(int node) {
+    const Seconds left = cards_[index(node)].next(now_, network_.between);
+    add({left, 0, Event::Kind::carried, node, 0, schedule::kNoStep});
+  }
+
+  void carried(int node) {
+    Card& card = cards_[index(node)];
+    if (const auto message = card.carried()) leave(*message, network_.between, now_);
+    if (!card.idle()) carry(node);
   }
 
   void combine(int r, std::size_t c) {
@@ -289,7 +364,8 @@ class Simulation {
   Network network_;
   SimulationOptions options_;
   std::vector<Rank> ranks_;
-  std::vector<Port> ports_;                                        // one a rank, then one a node
+  std::vector<Port> ports_;                                        // [rank], for what stays inside its node
+  std::vector<Card> cards_;                                        // [node]
   std::map<std::tuple<std::size_t, int, int>, Channel> channels_;  // collective, from, to
   std::vector<std::vector<Seconds>> ends_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

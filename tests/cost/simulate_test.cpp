@@ -139,6 +139,9 @@ TEST(Simulation, ABurstPassesAtOnceAndIsOwedAfterwards) {
     return simulate(std::span(&collective, 1), link)[0][1].count();
   };
   EXPECT_NEAR(time(1), 0.4e-3 + 1e-3, 1e-12);
+  link.burst_pace = SecondsPerByte(5e-7);
+  EXPECT_NEAR(time(1), 0.5e-3 + 1e-3 + 2e-6, 1e-12);  // 4 bytes of acknowledgement included
+  link.burst_pace = {};
   EXPECT_NEAR(time(3), 2.4e-3 + 1e-3, 1e-12);
   link.burst = Bytes(5000);
   link.gap = Seconds(1e-5);
@@ -178,6 +181,23 @@ TEST(Simulation, RanksOfANodeShareItsCard) {
   EXPECT_NEAR(shared[2].count(), 1.4e-3, 1e-12);
   EXPECT_NEAR(shared[3].count(), 1.8e-3, 1e-12);
   EXPECT_NEAR(apart[3].count(), 1.4e-3, 1e-12);
+}
+
+// 100,000 elements to each of two peers on nodes of their own: 0.4 s of the card each, shared piece by piece, so that
+// the first is there only when one piece less than all has left.
+TEST(Simulation, ACardServesItsConnectionsInTurn) {
+  World world;
+  for (int r = 0; r < 3; ++r) {
+    schedule::PlanBuilder builder(r, 3, 100'000);
+    const schedule::Region all{schedule::Place::data, {0, 100'000}};
+    if (r == 0) builder.send(1, all, {}), builder.send(2, all, {});
+    if (r > 0) builder.receive(0, all, {});
+    world.plans.push_back(std::move(builder).finish());
+  }
+  const LaunchedCollective collective = world.at_once();
+  const auto ends = simulate(std::span(&collective, 1), {{}, kLink, {0, 1, 2}})[0];
+  EXPECT_NEAR(ends[1].count(), 0.8 - (400'000 % (64 << 10)) * 1e-6 + 1e-3, 1e-9);
+  EXPECT_NEAR(ends[2].count(), 0.8 + 1e-3, 1e-9);
 }
 
 // In rank order a ring crosses each card once, and what stays inside a node costs nothing here.

@@ -4,7 +4,7 @@
 // MPI is piecewise: it sends up to the eager limit at once and asks before it sends more (rendezvous), so small
 // messages may have an alpha, g and beta of their own. Adding n received bytes to n others costs n gamma at the
 // receiver. A card whose rate is limited by a token bucket, as clouds do and scripts/cluster.sh does, lets a burst of
-// bytes pass at once after it was idle.
+// bytes pass at a pace of their own after it was idle: it fills at 1 / beta, and what passes empties it.
 #include <optional>
 #include <string>
 
@@ -32,7 +32,8 @@ struct Link {
   std::string source{};              // "calibrated: ring traffic, 4 ranks", "emulated", a file
   std::optional<EagerLink> eager{};  // of small messages; absent: the same for all sizes
   SecondsPerByte moving{};           // of a core, per byte that it sends or receives; 0: unknown
-  Bytes burst{0};                    // that pass at once after the port was idle
+  Bytes burst{0};                    // what the bucket holds
+  SecondsPerByte burst_pace{};       // of bytes that it lets pass, at most beta
 
   bool is_eager(Bytes bytes) const { return eager && bytes <= eager->limit; }
   Seconds latency(Bytes bytes) const { return is_eager(bytes) ? eager->alpha : alpha; }
@@ -41,7 +42,8 @@ struct Link {
   Seconds port_time(Bytes bytes) const { return gap_of(bytes) + pace(bytes) * bytes; }
 };
 
-// "alpha 12.1 us, g 0.8 us, bandwidth 3.4 GB/s, reduction 8.1 GB/s"; with "; bursts of 12.3 kB" if it has such, and
+// "alpha 12.1 us, g 0.8 us, bandwidth 3.4 GB/s, reduction 8.1 GB/s"; with "; bursts of 12.3 kB at 1.1 GB/s" if it has
+// such, and
 // "; up to 4.096 kB: alpha ..." if it is piecewise.
 std::string to_text(const Link& link);
 
