@@ -13,13 +13,14 @@
 namespace annulet::cost {
 namespace {
 
-constexpr int kFitRounds = 12;                                    // of Gauss-Newton; a handful is usual
-constexpr int kFitHalvings = 4;                                   // of a round that made things worse
-constexpr double kFitProbe = 1e-3;                                // part of a parameter by which it is probed
-constexpr std::array kFirstBursts{8e3, 16e3, 32e3, 64e3, 128e3};  // bytes
-constexpr double kGain = 0.8;                                     // what a richer link must make of the error
-constexpr double kGood = 0.01;                                    // a median residual that needs no richer link
-constexpr double kAsGood = 1.2;                                   // residuals that differ by less are equally good
+constexpr int kFitRounds = 12;                        // of Gauss-Newton; a handful is usual
+constexpr int kFitHalvings = 4;                       // of a round that made things worse
+constexpr double kFitProbe = 1e-3;                    // part of a parameter by which it is probed
+constexpr std::array kFirstBursts{8e3, 32e3, 128e3};  // bytes
+constexpr std::array kFirstPaces{0.05, 0.2, 0.4};     // of a burst, in betas
+constexpr double kGain = 0.8;                         // what a richer link must make of the error
+constexpr double kGood = 0.01;                        // a median residual that needs no richer link
+constexpr double kAsGood = 1.2;                       // residuals that differ by less are equally good
 constexpr int kReweightings = 6;
 constexpr double kFar = 3;  // median residuals: a probe farther off than that counts less
 constexpr double kLeastScale = 1e-3;
@@ -56,6 +57,7 @@ struct Fitter {
   std::span<const Probe> probes;
   const ProbeFitProblem& problem;
   Shape shape{};
+  std::size_t held = kParameters;  // a parameter that stays as it is
   Signs signs = Signs::any;
   std::vector<double> weights = std::vector<double>(probes.size(), 1.0);  // [probe], of squared errors
 
@@ -167,7 +169,7 @@ Parameters best_change(const Fitter& fitter, const Parameters& p, const Paramete
 // What must not be negative, but would be, is taken out of the search and set to 0.
 Parameters candidate(const Fitter& fitter, const Parameters& p, const Parameters& scale) {
   std::vector<bool> moving(p.size());
-  for (std::size_t i = 0; i < p.size(); ++i) moving[i] = fitter.shape.has(i);
+  for (std::size_t i = 0; i < p.size(); ++i) moving[i] = fitter.shape.has(i) && i != fitter.held;
   Parameters start = p, next = p;
   for (bool settled = false; !settled;) {
     const Parameters change = best_change(fitter, start, scale, moving);
@@ -184,7 +186,7 @@ Parameters candidate(const Fitter& fitter, const Parameters& p, const Parameters
 }
 
 // Half of the quickest probe is latency, and the longest is all bandwidth: far off at worst, and of the right size.
-Parameters first_guess(const Fitter& fitter, double burst) {
+Parameters first_guess(const Fitter& fitter, double burst, double burst_pace) {
   Seconds quickest = Seconds::max();
   double pace = 0;
   for (const Probe& probe : fitter.probes) {
@@ -197,7 +199,7 @@ Parameters first_guess(const Fitter& fitter, double burst) {
     pace = std::max(pace, 4 * static_cast<double>(sent) / probe.time.count());
   }
   const double alpha = quickest.count(), gap = 0.1 * alpha, beta = 1 / pace;
-  Parameters all{alpha, gap, beta, beta * burst, beta / 4, alpha, gap, beta};
+  Parameters all{alpha, gap, beta, beta * burst, beta * burst_pace, alpha, gap, beta};
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (!fitter.shape.has(i)) all[i] = 0;
   }
@@ -221,15 +223,20 @@ Parameters descend(const Fitter& fitter, Parameters p, const Parameters& scale) 
   return p;
 }
 
-// Least squares, and the guess that led there. A burst is a kink, over which descent does not find: from several sizes.
-std::pair<Parameters, Parameters> start(const Fitter& fitter) {
+// Least squares, and the guess that led there. A burst is a kink, over which descent does not find, so it is looked for
+// from several sizes and with several paces.
+std::pair<Parameters, Parameters> start(Fitter fitter) {
   std::pair<Parameters, Parameters> found;
   double least = std::numeric_limits<double>::infinity();
-  for (const double burst : kFirstBursts) {
-    const Parameters guess = first_guess(fitter, burst), p = descend(fitter, guess, guess);
+  const auto from = [&](double burst, double pace) {
+    const Parameters guess = first_guess(fitter, burst, pace), p = descend(fitter, guess, guess);
     const double error = fitter.squared_error(p);
     if (error < least) least = error, found = {p, guess};
-    if (!fitter.shape.burst) break;
+  };
+  if (!fitter.shape.burst) return from(0, 0), found;
+  fitter.held = kBurstPace;
+  for (const double burst : kFirstBursts) {
+    for (const double pace : kFirstPaces) from(burst, pace);
   }
   return found;
 }
@@ -270,7 +277,7 @@ ProbeFit fit_of(const Fitter& fitter, const Parameters& p) {
 
 // Where a link with nothing negative explains the probes as well, a negative coefficient was noise.
 ProbeFit explained(std::span<const Probe> probes, const ProbeFitProblem& problem, Shape shape) {
-  const Fitter free{probes, problem, shape}, bounded{probes, problem, shape, Signs::not_negative};
+  const Fitter free{probes, problem, shape}, bounded{probes, problem, shape, kParameters, Signs::not_negative};
   ProbeFit fit = fit_of(free, best(free));
   if (fit.negative.empty()) return fit;
   ProbeFit nearest = fit_of(bounded, best(bounded));
