@@ -266,8 +266,11 @@ class Simulation {
     const StepId step = run.computable.front();
     run.computable.pop_front();
     rank.busy = true;
-    add({now_ + network_.inside.gamma * bytes(c, run.plan->steps[index(step)].count()), 0, Event::Kind::combined, r, c,
-         step});
+    const Seconds time = network_.inside.gamma * bytes(c, run.plan->steps[index(step)].count());
+    Seconds& port = ports_[index(r)];
+    const Seconds end = (network_.inside.core_is_port ? std::max(now_, port) : now_) + time;
+    if (network_.inside.core_is_port) port = end;
+    add({end, 0, Event::Kind::combined, r, c, step});
   }
 
   Bytes bytes(std::size_t collective, Elements count) const { return collectives_[collective].element * count; }

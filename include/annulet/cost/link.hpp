@@ -31,6 +31,7 @@ struct Link {
   std::string source{};              // "calibrated: ring traffic, 4 ranks", "emulated", a file
   std::optional<EagerLink> eager{};  // of small messages; absent: the same for all sizes
   SecondsPerByte moving{};           // of a core, per byte that it sends or receives; 0: unknown
+  bool core_is_port = false;         // the core that adds is what moves the bytes: never both at once
 
   bool is_eager(Bytes bytes) const { return eager && bytes <= eager->limit; }
   Seconds latency(Bytes bytes) const { return is_eager(bytes) ? eager->alpha : alpha; }
