@@ -52,7 +52,7 @@ jobs+=($!)
 for job in "${jobs[@]}"; do wait "$job" || fail "a run with a stopped rank succeeded"; done
 [ $((SECONDS - begin)) -lt 25 ] || fail "runs with a stopped rank took $((SECONDS - begin)) s"
 for log in "${algorithms[@]/#/$work/--algorithm=}" "$work/--zero=1"; do
-  grep -qE "step 4: .*nothing has moved for 1.* s \((all_reduce|reduce_scatter) of gradient bucket [0-9]+ of [0-9]+: [0-9]+ of [0-9]+ steps done, waiting for [0-9]+ elements .*rank [0-9]" "$log" ||
+  grep -qE "step 4: .*nothing has moved for 1.* s \((all_reduce|reduce_scatter|all_gather) of (gradient|weight) bucket [0-9]+ of [0-9]+: [0-9]+ of [0-9]+ steps done, waiting for [0-9]+ elements .*rank [0-9]" "$log" ||
     { cat "$log" >"$work/log"; fail "$log does not name collective, rank and step"; }
 done
 
