@@ -38,7 +38,7 @@ std::vector<Bytes> segments_for(const Task& task, Algorithm algorithm) {
   if (!schedule::has_segments(algorithm)) return {kSegments[0]};
   std::vector<Bytes> segments;
   for (const Bytes segment : kSegments) {
-    if (!segments.empty() && segments.back() >= task.bytes()) segments.pop_back();
+    if (!segments.empty() && segment >= task.bytes()) segments.pop_back();
     segments.push_back(segment);
   }
   return segments;
