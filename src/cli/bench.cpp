@@ -258,7 +258,8 @@ class Bench {
   // To predict with the machine file or what is measured now; to choose by the file, the emulated link or assumptions.
   void choose_networks() {
     const std::vector<int> node = emulated_ ? std::vector<int>{} : world_.nodes();
-    options_.known = cost::assumed_network(node), known_by_ = "assumptions on shared memory and 10 Gb/s Ethernet";
+    options_.known = cost::assumed_network(node), known_by_ = "assumed shared memory";
+    if (options_.known.nodes() > 1) known_by_ += " inside nodes, 10 Gb/s between them";
     if (emulated_) {
       options_.known = cost::Link{emulated_->latency, {}, cost::SecondsPerByte(1 / emulated_->bandwidth.value())};
       known_by_ = "the emulated link";

@@ -88,7 +88,7 @@ class Engine::Core {
   }
 
   void poll() {
-    if (options_.driver == Driver::polling) step();
+    if (options_.driver == Driver::polling) step(Look::thorough);
     if (options_.driver == Driver::thread) help();
   }
 
@@ -115,15 +115,19 @@ class Engine::Core {
     bool used = false;
   };
 
+  // Of whoever steps: at once again, or seldom, and then at all that has come.
+  enum class Look { again, thorough };
+
   // Lets everything move that can. True if anything did.
-  bool step() {
+  bool step(Look look) {
     bool moved = take_launched();
-    moved |= finish_messages();
+    moved |= finish_messages(look);
     for (std::size_t i = 0; i < active_.size();) {
       Operation& operation = slots_[active_[i]]->operation;
       moved |= operation.advance(*transport_);
-      if (operation.done()) {
+      if (operation.done() && transport_->has_arrived(operation.tag())) {
         retire(i);
+        moved = true;
       } else {
         ++i;
       }
@@ -158,12 +162,12 @@ class Engine::Core {
     active_.push_back(id);
   }
 
-  bool finish_messages() {
+  bool finish_messages(Look look) {
     if (active_.empty()) return false;
     std::array<std::uint64_t, 32> tokens{};
     bool moved = false;
     for (std::size_t count = tokens.size(); count == tokens.size(); moved |= count > 0) {
-      count = transport_->poll(tokens);
+      count = look == Look::again ? transport_->glance(tokens) : transport_->poll(tokens);
       for (std::size_t i = 0; i < count; ++i) {
         Operation& operation = slots_[static_cast<std::size_t>(tokens[i] >> kStepBits)]->operation;
         operation.finish_step(static_cast<schedule::StepId>(tokens[i] & 0xffffffffU));
@@ -202,7 +206,7 @@ class Engine::Core {
     const std::unique_lock turn(turn_, std::try_to_lock);
     if (!turn.owns_lock()) return std::this_thread::yield();  // it may have lost its core inside MPI
     rethrow_failure();
-    step_or_fail();
+    step_or_fail(Look::thorough);
     helped_ = true;
   }
 
@@ -214,7 +218,7 @@ class Engine::Core {
       return Instant::max();
     }
     rethrow_failure();
-    if (step_or_fail()) return std::nullopt;
+    if (step_or_fail(Look::again)) return std::nullopt;
     helped_ = true;
     check_deadline();
     return transport_->next_event();
@@ -227,9 +231,9 @@ class Engine::Core {
         {fmt::format("rank {}: the progress thread does not come back", transport_->rank()), "MPI itself hangs"});
   }
 
-  bool step_or_fail() {
+  bool step_or_fail(Look look) {
     try {
-      return step();
+      return step(look);
     } catch (...) {
       fail();
       throw;
@@ -272,7 +276,7 @@ class Engine::Core {
       Instant next_event = Instant::max();
       {
         const std::lock_guard turn(turn_);
-        moved = step_or_fail();
+        moved = step_or_fail(Look::thorough);
         next_event = transport_->next_event();
       }
       if (helped_.exchange(false)) naps.help();

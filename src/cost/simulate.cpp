@@ -7,6 +7,8 @@
 #include <map>
 #include <queue>
 
+#include "port.hpp"
+
 namespace annulet::cost {
 namespace {
 
@@ -39,75 +41,6 @@ struct Event {
   std::size_t message = 0;  // of its channel, for `due` and `arrived`
 
   friend bool operator>(const Event& a, const Event& b) { return a.at != b.at ? a.at > b.at : a.order > b.order; }
-};
-
-// Serves one message after the other. What a burst lets pass sooner is owed afterwards.
-class Port {
- public:
-  // When bytes of a message of `whole` that come at `now` have left; the first of them after its gap.
-  Seconds take(Seconds now, const Link& link, Bytes whole, Bytes bytes, bool first) {
-    const Seconds start = std::max(free_, now) + (first ? link.gap_of(whole) : Seconds(0));
-    paid_ = std::max(paid_, start) + link.pace(whole) * bytes;
-    return free_ = std::max(start + link.burst_pace * bytes, paid_ - link.beta * link.burst);
-  }
-
- private:
-  Seconds free_ = Seconds::min(), paid_ = Seconds::min();
-};
-
-// A message on its way out.
-struct Outgoing {
-  int rank;
-  std::size_t collective;
-  StepId step;
-  std::size_t message;  // of its channel
-  Bytes bytes, rest;
-};
-
-// A node's card serves its connections in turn, piece by piece, as TCP does: of messages to several peers none is there
-// before its share of the rate allows. Messages of one connection follow one another.
-class Card {
- public:
-  bool idle() const { return queues_.empty(); }
-
-  void add(int from, int to, const Outgoing& message) {
-    const auto connection = std::pair(from, to);
-    const auto queue = std::ranges::find(queues_, connection, &Queue::connection);
-    (queue != queues_.end() ? *queue : queues_.emplace_back(Queue{connection, {}})).messages.push_back(message);
-  }
-
-  // When the next piece has left.
-  Seconds next(Seconds now, const Link& link) {
-    Outgoing& message = queues_.front().messages.front();
-    const bool first = message.rest == message.bytes;
-    piece_ = std::min(message.rest, std::max(kPiece, Bytes(message.bytes.value() / kMostPieces)));
-    return port_.take(now, link, message.bytes, piece_, first);
-  }
-
-  // The message whose last piece this was.
-  std::optional<Outgoing> carried() {
-    Queue queue = std::move(queues_.front());
-    queues_.pop_front();
-    Outgoing message = queue.messages.front();
-    message.rest = message.rest - piece_;
-    const bool whole = message.rest == Bytes(0);
-    whole ? queue.messages.pop_front() : void(queue.messages.front() = message);
-    if (!queue.messages.empty()) queues_.push_back(std::move(queue));
-    return whole ? std::optional(message) : std::nullopt;
-  }
-
- private:
-  static constexpr Bytes kPiece{64 << 10};
-  static constexpr std::int64_t kMostPieces = 16;  // of a message, which bounds the work
-
-  struct Queue {
-    std::pair<int, int> connection;
-    std::deque<Outgoing> messages;
-  };
-
-  std::deque<Queue> queues_;  // the next one to be served first
-  Bytes piece_{0};            // that is being served
-  Port port_;
 };
 
 class Simulation {
@@ -354,8 +287,9 @@ class Simulation {
     const StepId step = run.computable.front();
     run.computable.pop_front();
     rank.busy = true;
-    add({now_ + network_.inside.gamma * bytes(c, run.plan->steps[index(step)].count()), 0, Event::Kind::combined, r, c,
-         step});
+    const Seconds time = network_.inside.gamma * bytes(c, run.plan->steps[index(step)].count());
+    const Seconds end = network_.inside.core_is_port ? ports_[index(r)].occupy(now_, time) : now_ + time;
+    add({end, 0, Event::Kind::combined, r, c, step});
   }
 
   Bytes bytes(std::size_t collective, Elements count) const { return collectives_[collective].element * count; }

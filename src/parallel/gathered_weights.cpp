@@ -54,9 +54,9 @@ class GatheredWeights final : public ReplicatedWeights<T> {
     auto plan = std::make_shared<schedule::Plan>(schedule::bucket_plan(
         schedule::Collective::all_gather, engine_.rank(), engine_.world(), elements.count, Bytes(sizeof(T)), options));
     wire_.push_back(Bytes(sizeof(T)) * schedule::sent_elements(*plan));
-    gathers_.push_back(engine_.declare({fmt::format("weights of bucket {} of {}", b + 1, this->buckets().size()),
-                                        comm::Purpose::weights, collectives::sum_of<T>(), std::move(plan),
-                                        std::as_writable_bytes(part(this->elements(), elements))}));
+    gathers_.push_back(engine_.declare(
+        {fmt::format("all_gather of weight bucket {} of {}", b + 1, this->buckets().size()), comm::Purpose::weights,
+         collectives::sum_of<T>(), std::move(plan), std::as_writable_bytes(part(this->elements(), elements))}));
   }
 
   void wait(std::size_t bucket) {

@@ -64,9 +64,9 @@ void GradientSync<T>::declare(schedule::Collective collective, const SyncOptions
         collective, engine_.rank(), engine_.world(), buckets_[b].elements.count, Bytes(sizeof(T)), options));
     wire_.push_back(Bytes(sizeof(T)) * schedule::sent_elements(*plan));
     planned_ += wire_.back();
-    operations_.push_back(
-        engine_.declare({fmt::format("gradient bucket {} of {}", b + 1, buckets_.size()), comm::Purpose::gradients,
-                         collectives::sum_of<T>(), std::move(plan), std::as_writable_bytes(memory_[b])}));
+    operations_.push_back(engine_.declare(
+        {fmt::format("{} of gradient bucket {} of {}", to_text(collective), b + 1, buckets_.size()),
+         comm::Purpose::gradients, collectives::sum_of<T>(), std::move(plan), std::as_writable_bytes(memory_[b])}));
   }
 }
 

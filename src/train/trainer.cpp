@@ -116,7 +116,7 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
       capacity_(parts(parts(largest_step(sampler_options(config, train)), engine.world()), config.accumulate)),
       schedule_(train::schedule(config, total_steps(config, train))),
       sampler_(sampler_options(config, train)) {
-  if (injection_.kind != Injection::Kind::none && injection_.rank >= engine.world()) {
+  if (injection_.kind != Injection::Kind::none && injection_.rank.value_or(0) >= engine.world()) {
     throw InputError(
         {fmt::format("inject = {} names no rank", config.inject), fmt::format("there are {}", engine.world())});
   }

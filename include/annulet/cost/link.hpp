@@ -34,6 +34,7 @@ struct Link {
   SecondsPerByte moving{};           // of a core, per byte that it sends or receives; 0: unknown
   Bytes burst{0};                    // what the bucket holds
   SecondsPerByte burst_pace{};       // of bytes that it lets pass, at most beta
+  bool core_is_port = false;         // the core that adds is what moves the bytes: never both at once
 
   bool is_eager(Bytes bytes) const { return eager && bytes <= eager->limit; }
   Seconds latency(Bytes bytes) const { return is_eager(bytes) ? eager->alpha : alpha; }
