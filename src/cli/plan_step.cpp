@@ -21,6 +21,11 @@ class StepSource {
     without(app, {"--memory"});
     app.get_option("--bucket")->default_str("25MiB, with --profile what the run takes");
     app.add_option("--ranks", ranks_, "data-parallel ranks")->capture_default_str()->check(at_least(1));
+    app.add_option("--zero", engine_.zero, "stage of ZeRO, 0 to 3")
+        ->capture_default_str()
+        ->check(CLI::Range(0, schedule::kZeroStages - 1));
+    app.add_option("--compress", engine_.compress, "gradients on the wire: none, bf16 or topk:16")
+        ->capture_default_str();
     app.add_option("--tokens", options_.tokens, "of a step, over all ranks; 0: one sequence a rank")
         ->check(at_least(0));
     auto* run = app.add_option_group("A recorded run", "instead of --model; all options as the run's");
@@ -35,11 +40,16 @@ class StepSource {
 
   plan::Answer step() const {
     require_one();
+    train::validate_compression(engine_);
     return recorded() ? plan::plan_profiled_step(profiled(), what()) : plan::plan_step(question());
   }
 
   plan::Answer buckets() const {
     require_one();
+    train::validate_compression(engine_);
+    if (engine_.zero == 3) {
+      throw InputError({"--zero 3 has no buckets to choose", "a bucket is a layer there", "Ask plan step"});
+    }
     return plan::plan_bucket(recorded() ? profiled() : plan::step_input(question(), cost::Driver::thread), what());
   }
 
@@ -70,6 +80,7 @@ class StepSource {
 
   plan::StepQuestion question() const {
     plan::StepQuestion question = options_.question(ranks_);
+    question.stage = engine_.zero, question.sync.compression = schedule::parse_compression(engine_.compress);
     if (question.tokens == 0) question.tokens = ranks_ * sequence();
     return question;
   }
@@ -80,7 +91,11 @@ class StepSource {
   }
 
   std::string what() const {
-    if (recorded()) return fmt::format("{} on {} ranks, {}, {}", profile_, ranks_, driver_, options_.machine.machine);
+    const bool plain = engine_.zero == 0 && engine_.compress == "none";
+    const std::string how = plain ? "" : fmt::format(", ZeRO stage {}, compression {}", engine_.zero, engine_.compress);
+    if (recorded()) {
+      return fmt::format("{} on {} ranks, {}{}, {}", profile_, ranks_, driver_, how, options_.machine.machine);
+    }
     const plan::StepQuestion q = question();
     return fmt::format("{} on {} ranks ({} a step), {}", q.work.model, ranks_, plan::cell(q.tokens).shown,
                        q.machine.source);
@@ -90,6 +105,8 @@ class StepSource {
   cost::StepInput profiled() const {
     const train::Profile profile = report::read_profile(profile_);
     train::Config config = engine_;
+    config.type = profile.workload.type;
+    train::validate_compression(config);
     if (given("--bucket")) config.bucket = options_.bucket;
     if (given("--segment")) config.segment = options_.segment;
     config.first_bucket = options_.first_bucket;
@@ -99,7 +116,7 @@ class StepSource {
     input.network = engine_.emulate.empty() ? plan::network_of(machine, ranks_) : machine.network({});
     input.world = ranks_;
     input.driver = driver_of(), input.spare_core = spare_core_;
-    if (!config.bucket && ranks_ > 1) {
+    if (!config.bucket && ranks_ > 1 && config.zero < 3) {
       input.sync.bucket = cost::cheapest_bucket_cap(input).cap;
       input.sync.first_bucket = std::min(input.sync.first_bucket, input.sync.bucket);
     }

@@ -12,6 +12,7 @@ namespace {
 constexpr Bytes kSmallestCap{64 << 10};
 constexpr double kAsCheap = 1.01;
 constexpr SecondsPerByte kAssumedMoving{1 / 5e9}, kAssumedAdding{1 / 10e9};
+constexpr SecondsPerByte kAssumedNarrowing{1 / 5e9}, kAssumedChoosing{1 / 2e9}, kAssumedSpreading{1 / 5e9};
 constexpr int kOptimizerMoves = 4;  // gradient and weight read, momentum read and written, in gradients' bytes
 
 using Preferred = std::optional<std::vector<schedule::ExecutionRange>>;
@@ -64,6 +65,7 @@ StepProfile estimated_profile(const std::vector<Elements>& tensors, Bytes elemen
     profile.ready.push_back(profile.backward_begins + share * (computing - profile.backward_begins));
   }
   profile.moving = kAssumedMoving, profile.adding = kAssumedAdding;
+  profile.narrowing = kAssumedNarrowing, profile.choosing = kAssumedChoosing, profile.spreading = kAssumedSpreading;
   profile.optimizer = kAssumedMoving * (element * (kOptimizerMoves * all));
   return profile;
 }

@@ -99,9 +99,10 @@ std::vector<schedule::ExecutionRange> bucket_executions(std::span<const Elements
                                                         const std::vector<schedule::ExecutionRange>& preferred) {
   std::set<Elements> sizes;
   for (const auto& bucket : schedule::gradient_buckets(tensors, element, sync)) sizes.insert(bucket.elements.count);
+  const Bytes under_way = schedule::travelling_bytes(element, sync.compression);
   std::vector<schedule::ExecutionRange> ranges;
   for (const Elements size : sizes) {
-    const Task task{schedule::Collective::all_reduce, size, element, world};
+    const Task task{schedule::Collective::all_reduce, size, under_way, world};
     const auto [algorithm, segment, slots] = cheapest_execution(task, network, preferred).execution;
     const bool cuts = schedule::has_segments(algorithm);
     schedule::ExecutionRange range{algorithm, cuts ? std::optional(segment) : std::nullopt, task.bytes(), task.bytes()};

@@ -149,13 +149,19 @@ class Simulation {
     }
   }
 
+  bool is_busy() const { return options_.attention.period > Seconds(0) && !options_.attention.busy.empty(); }
+
   // When a rank looks at its messages next. Ranks do not look in step.
   Seconds next_look(int r) const {
+    if (!is_busy()) return now_;
     const Attention& attention = options_.attention;
-    if (attention.period <= Seconds(0) || now_ >= attention.until) return now_;
+    const auto after = std::ranges::lower_bound(attention.busy, now_, {}, &Attention::Interval::begin);
+    if (after == attention.busy.begin() || now_ >= std::prev(after)->end) return now_;
+    const Seconds end = std::prev(after)->end;
+    if (attention.period == Attention::kNever) return end;
     const double phase = std::fmod(0.618 * r, 1.0);
     const double periods = std::ceil(now_ / attention.period - phase) + phase;
-    return std::clamp(periods * attention.period, now_, attention.until);
+    return std::clamp(periods * attention.period, now_, end);
   }
 
   void attend(int r) {
@@ -265,8 +271,10 @@ class Simulation {
 
   void leave(const Outgoing& message, const Link& link, Seconds left) {
     add({left, 0, Event::Kind::left, message.rank, message.collective, message.step});
-    const auto kind = options_.attention.period > Seconds(0) ? Event::Kind::due : Event::Kind::arrived;
-    add({left + link.latency(message.bytes), 0, kind, message.rank, message.collective, message.step, message.message});
+    const Seconds arrives =
+        left + link.latency(message.bytes) + 2 * (collectives_[message.collective].handling * message.bytes);
+    add({arrives, 0, is_busy() ? Event::Kind::due : Event::Kind::arrived, message.rank, message.collective,
+         message.step, message.message});
   }
 
   void carry(int node) {

@@ -14,6 +14,24 @@
 #include "part.hpp"
 
 namespace annulet::parallel {
+namespace {
+
+template <class T>
+collectives::ElementType element_of(const schedule::Compression& compression) {
+  if (compression.kind == schedule::Compression::Kind::none) return collectives::sum_of<T>();
+  ANNULET_EXPECTS(compression.kind == schedule::Compression::Kind::bfloat16, "top-k sends no sums");
+  return collectives::over_bfloat16(collectives::sum_of<T>());
+}
+
+auto rounding(const collectives::ElementType& element, schedule::Interval elements) {
+  return [element, elements](std::span<std::byte> data) {
+    const auto size = static_cast<Elements>(element.size);
+    collectives::round_through_wire(element, part(data, {elements.first * size, elements.count * size}));
+  };
+}
+
+}  // namespace
+
 std::vector<Elements> sizes_of(const nn::Layout& layout) {
   std::vector<Elements> sizes;
   for (const nn::Tensor& tensor : layout.tensors()) sizes.push_back(tensor.count);
@@ -58,15 +76,39 @@ GradientSync<T>::GradientSync(collectives::Engine& engine, std::vector<schedule:
 template <class T>
 void GradientSync<T>::declare(schedule::Collective collective, const SyncOptions& options,
                               std::vector<std::span<T>> memory) {
-  memory_ = std::move(memory);
+  const collectives::ElementType element = element_of<T>(options.compression);
+  const Bytes under_way = schedule::travelling_bytes(Bytes(sizeof(T)), options.compression);
+  std::vector<Traffic> traffic;
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
-    auto plan = std::make_shared<schedule::Plan>(schedule::bucket_plan(
-        collective, engine_.rank(), engine_.world(), buckets_[b].elements.count, Bytes(sizeof(T)), options));
-    wire_.push_back(Bytes(sizeof(T)) * schedule::sent_elements(*plan));
+    const schedule::Exchange exchange{collective, buckets_[b].elements.count, under_way};
+    traffic.push_back({exchange, element, memory[b], std::as_writable_bytes(memory[b])});
+    if (element.wire != nullptr) traffic.back().finish = rounding(element, finished_here(exchange, b, options));
+  }
+  declare(options, std::move(traffic));
+}
+
+// What a rank has summed last and need not have sent. The ring gives each rank one chunk; by other algorithms it may be
+// anything.
+template <class T>
+schedule::Interval GradientSync<T>::finished_here(const schedule::Exchange& exchange, std::size_t bucket,
+                                                  const SyncOptions& options) const {
+  if (execution_of(exchange, options).algorithm != schedule::Algorithm::ring) return {0, exchange.elements};
+  return {shard_[bucket].first - buckets_[bucket].elements.first, shard_[bucket].count};
+}
+
+template <class T>
+void GradientSync<T>::declare(const SyncOptions& options, std::vector<Traffic> traffic) {
+  for (Traffic& bucket : traffic) {
+    auto plan = std::make_shared<schedule::Plan>(
+        schedule::exchange_plan(bucket.exchange, engine_.rank(), engine_.world(), options));
+    exchanges_.push_back(bucket.exchange);
+    memory_.push_back(bucket.gradients);
+    wire_.push_back(bucket.exchange.element * schedule::sent_elements(*plan));
     planned_ += wire_.back();
-    operations_.push_back(engine_.declare(
-        {fmt::format("{} of gradient bucket {} of {}", to_text(collective), b + 1, buckets_.size()),
-         comm::Purpose::gradients, collectives::sum_of<T>(), std::move(plan), std::as_writable_bytes(memory_[b])}));
+    operations_.push_back(
+        engine_.declare({fmt::format("{} of gradient bucket {} of {}", to_text(bucket.exchange.collective),
+                                     operations_.size() + 1, traffic.size()),
+                         comm::Purpose::gradients, bucket.element, std::move(plan), bucket.data, bucket.finish}));
   }
 }
 
@@ -117,6 +159,7 @@ template <class T>
 void GradientSync<T>::launch(std::size_t bucket) {
   const bool alone = engine_.world() == 1;  // the norm will tell
   if (!alone || instants_ != nullptr) check(bucket);
+  pack(bucket);
   ready_[bucket] = Clock::now();
   engine_.launch(operations_[bucket]);
   launched_ += wire_[bucket];
@@ -148,6 +191,13 @@ double GradientSync<T>::owned_squared_norm() const {
   double sum = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) sum += nn::squared_norm<T>(summed(b, shard_[b]));
   return sum;
+}
+
+template <class T>
+Bytes GradientSync<T>::payload() const {
+  Bytes bytes{0};
+  for (const schedule::Exchange& exchange : exchanges_) bytes += schedule::payload(exchange, engine_.world());
+  return bytes;
 }
 
 template <class T>

@@ -1,15 +1,42 @@
 #include "annulet/parallel/model_state.hpp"
 
 #include "annulet/base/error.hpp"
+#include "annulet/parallel/sparse_gradients.hpp"
+
+#include "annulet/schedule/shards.hpp"
+#include "sharded_gradients.hpp"
 
 namespace annulet::parallel {
 namespace {
+
+template <class T>
+std::vector<schedule::Bucket> buckets_of(const nn::Layout& layout, const ModelStateOptions& options) {
+  if (options.stage < 3) return schedule::gradient_buckets(sizes_of(layout), Bytes(sizeof(T)), options.sync);
+  std::vector<std::size_t> layers;
+  for (const nn::Tensor& tensor : layout.tensors()) layers.push_back(tensor.layer);
+  return schedule::layer_buckets(sizes_of(layout), layers);
+}
+
+template <class T>
+std::unique_ptr<GradientSync<T>> make_gradients(collectives::Engine& engine, const nn::Layout& layout,
+                                                AlignedVector<T>& all, const ModelStateOptions& options) {
+  const bool sparse = options.sync.compression.kind == schedule::Compression::Kind::top_k;
+  ANNULET_EXPECTS(!sparse || options.stage == 0, "sparse gradients are gathered whole by every rank");
+  if (options.stage >= 2) {
+    return std::make_unique<ShardedGradients<T>>(engine, layout, buckets_of<T>(layout, options), options.sync);
+  }
+  all.resize(static_cast<std::size_t>(layout.size()));
+  if (sparse) return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync);
+  return std::make_unique<GradientSync<T>>(engine, layout, all, options.sync,
+                                           schedule::gradient_collective(options.stage));
+}
 
 template <class T>
 std::unique_ptr<WeightSync<T>> make_weights(collectives::Engine& engine, const nn::Layout& layout,
                                             std::span<const schedule::Bucket> buckets,
                                             const ModelStateOptions& options) {
   if (options.stage == 0) return make_replicated_weights<T>(layout, buckets);
+  if (options.stage == 3) return make_sharded_weights<T>(engine, layout, buckets, options.sync, options.freed);
   return make_gathered_weights<T>(engine, layout, buckets, options.sync);
 }
 
@@ -28,10 +55,8 @@ std::unique_ptr<nn::Optimizer<T>> make_optimizer(const nn::OptimizerOptions& opt
 
 template <class T>
 ModelState<T>::ModelState(collectives::Engine& engine, const nn::Layout& layout, const ModelStateOptions& options) {
-  ANNULET_EXPECTS(options.stage >= 0 && options.stage <= 1, "stages 0 and 1 of ZeRO");
-  all_gradients_.resize(static_cast<std::size_t>(layout.size()));
-  gradients_ = std::make_unique<GradientSync<T>>(engine, layout, all_gradients_, options.sync,
-                                                 schedule::gradient_collective(options.stage));
+  ANNULET_EXPECTS(options.stage >= 0 && options.stage < schedule::kZeroStages, "ZeRO has stages 0 to 3");
+  gradients_ = make_gradients<T>(engine, layout, all_gradients_, options);
   weights_ = make_weights<T>(engine, layout, gradients_->buckets(), options);
   optimizer_ = make_optimizer<T>(options.optimizer, layout, *weights_, gradients_->buckets().size());
 }
@@ -40,7 +65,7 @@ template <class T>
 void ModelState<T>::begin_step() {
   gradients_->begin_step();
   weights_->begin(Passes::train);
-  waited_before_ = weights_->waited();
+  weights_before_ = weights_->waited(), gradients_before_ = gradients_->waited();
 }
 
 template <class T>

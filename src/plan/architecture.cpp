@@ -131,6 +131,20 @@ std::vector<ModelTensor> tensors(const Architecture& architecture) {
   return architecture.kind == Kind::mlp ? mlp_tensors(architecture.widths) : decoder_tensors(architecture);
 }
 
+std::vector<std::size_t> layers(const Architecture& architecture) {
+  const auto all = tensors(architecture);
+  const auto together = [&](const ModelTensor& a, const ModelTensor& b) {
+    if (architecture.kind == Kind::mlp)
+      return a.name.substr(0, a.name.rfind('.')) == b.name.substr(0, b.name.rfind('.'));
+    return a.block == b.block && !(architecture.tied && b.part == Part::embedding);
+  };
+  std::vector<std::size_t> layers;
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    layers.push_back(t == 0 ? 0 : layers.back() + (together(all[t - 1], all[t]) ? 0 : 1));
+  }
+  return layers;
+}
+
 Parameters parameters(const Architecture& architecture) {
   Parameters counts;
   for (const ModelTensor& tensor : tensors(architecture)) count_of(counts, tensor.part) += tensor.elements;

@@ -96,8 +96,8 @@ double ratio(double a, double b) { return b > 0 ? a / b : 1; }
 // over nodes the difference changes sign at most once, since dense chunks shrink with every rank.
 class TimeBreakEven {
  public:
-  TimeBreakEven(const Way& way, const Way& dense, const cost::Machine& machine)
-      : way_(way), dense_(dense), machine_(machine) {}
+  TimeBreakEven(Way way, Way dense, const cost::Machine& machine)
+      : way_(std::move(way)), dense_(std::move(dense)), machine_(machine) {}
 
   std::optional<int> ranks() const {
     const int node = std::clamp(machine_.device.ranks_per_node, 1, kMostRanks);
@@ -118,8 +118,7 @@ class TimeBreakEven {
     return high;
   }
 
-  const Way& way_;
-  const Way& dense_;
+  Way way_, dense_;
   const cost::Machine& machine_;
 };
 
@@ -241,6 +240,12 @@ Table break_even_table(const CompressQuestion& question, std::vector<Explanation
 
 double break_even_ranks(double density, int dense_bits, int value_bits, int index_bits) {
   return 2.0 * dense_bits / (density * (value_bits + index_bits));
+}
+
+double break_even_ranks(Bytes payload, Bytes dense) { return 2 * (dense / payload); }
+
+std::optional<int> slower_from_ranks(Bytes payload, Bytes dense, const cost::Machine& machine) {
+  return TimeBreakEven({"sparse", payload, true}, {"dense", dense}, machine).ranks();
 }
 
 Answer plan_compress(const CompressQuestion& question) {

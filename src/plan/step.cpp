@@ -35,11 +35,37 @@ Seconds time_of(Flops per_token, const StepQuestion& q) {
 
 Bytes gradients(const StepQuestion& q) { return q.gradient * q.work.parameters(); }
 
+// All gradients in one exchange and, at stages of ZeRO, all weights as often as they are gathered.
+Seconds communication(const StepQuestion& q) {
+  const Elements all = q.work.parameters();
+  const std::vector<schedule::Bucket> whole{{{0, all}, 0, q.work.tensors.size()}};
+  auto exchanges =
+      schedule::gradient_exchanges({whole, q.work.tensors, q.gradient, q.stage}, q.ranks, q.sync.compression);
+  for (int gathers = q.stage == 0 ? 0 : q.stage == 3 ? 2 : 1; gathers > 0; --gathers) {
+    exchanges.push_back(schedule::weight_exchanges(whole, q.gradient).front());
+  }
+  Seconds time{0};
+  for (const schedule::Exchange& e : exchanges) {
+    time += cost::total_time({e.collective, schedule::Algorithm::ring, e.bytes(), q.ranks, e.element},
+                             network_of(q.machine, q.ranks));
+  }
+  return time;
+}
+
+bool is_dense(const StepQuestion& q) {
+  return q.stage == 0 && q.sync.compression.kind == schedule::Compression::Kind::none;
+}
+
 std::string inputs_of(const StepQuestion& q) {
   const Rate rate = rate_of(q);
   return fmt::format("{} parameters, {} FLOPs a token, {} tokens on {} ranks, peak {}, efficiency {:.4g}",
                      cell(q.work.parameters()).shown, q.work.per_token.value(), cell(q.tokens).shown, q.ranks,
                      to_text(rate.peak), rate.efficiency);
+}
+
+std::string exchange_text(const StepQuestion& q) {
+  if (is_dense(q)) return "all-reduce";
+  return fmt::format("ZeRO stage {}, compression {}", q.stage, schedule::to_text(q.sync.compression));
 }
 
 Cell with_thousands(double value) { return {value, cell(static_cast<std::int64_t>(std::llround(value))).shown}; }
@@ -67,7 +93,7 @@ void explain(Answer& answer, const StepQuestion& q, const StepPlan& plan) {
   const std::string inputs = inputs_of(q);
   answer.explanations = {
       {"compute", "FLOPs a token x tokens / ranks / (peak x efficiency)", inputs, to_text(plan.compute)},
-      {"all-reduce", "2 (p-1) alpha + 2 (p-1)/p M beta",
+      {exchange_text(q), is_dense(q) ? "2 (p-1) alpha + 2 (p-1)/p M beta" : "(p-1) (alpha + chunk beta), each exchange",
        fmt::format("p = {}, M = {}, {}", q.ranks, to_text(gradients(q)), cost::to_text(network.ring_link())),
        to_text(plan.all_reduce)},
       {"waiting", "compute + all-reduce", "the two above", to_text(plan.waiting())},
@@ -88,6 +114,10 @@ void require_sense(const StepQuestion& q) {
     throw InputError({std::move(what), "", std::move(hint)});
   };
   if (q.ranks < 1) refuse(fmt::format("{} ranks compute nothing", q.ranks), "Give --ranks 1 or more");
+  if (q.sync.compression.kind == schedule::Compression::Kind::bfloat16 && q.gradient <= Bytes(2)) {
+    refuse(fmt::format("gradients of {} bytes are as short as bfloat16", q.gradient.value()),
+           "Give --gradient-bytes 4");
+  }
   if (q.tokens < 1) refuse(fmt::format("a step of {} tokens is none", q.tokens), "Give --tokens, over all ranks");
 }
 
@@ -108,12 +138,14 @@ Rate rate_of(const StepQuestion& q) {
 }
 
 Work work_of(const Architecture& architecture, Recomputation recomputation, const FlopsOptions& options) {
-  Work work{architecture.name,
-            {},
-            backward_per_tensor(architecture, recomputation, options),
-            flops_per_token(architecture, options),
-            recomputation_per_token(architecture, recomputation, options)};
+  Work work;
+  work.model = architecture.name;
+  work.backward = backward_per_tensor(architecture, recomputation, options);
+  work.per_token = flops_per_token(architecture, options);
+  work.recomputed_per_token = recomputation_per_token(architecture, recomputation, options);
   for (const ModelTensor& tensor : tensors(architecture)) work.tensors.push_back(tensor.elements);
+  work.layers = layers(architecture);
+  if (architecture.tied) work.tied_layer = work.layers.back();
   return work;
 }
 
@@ -139,6 +171,7 @@ cost::StepInput step_input(const StepQuestion& q, cost::Driver driver) {
   }
   profile.backward_ends = profile.backward_begins + time_of(backward, q);
   input.tensors = q.work.tensors, input.element = q.gradient, input.sync = q.sync;
+  input.stage = q.stage, input.layers = q.work.layers, input.tied_layer = q.work.tied_layer;
   input.network = network_of(q.machine, q.ranks), input.world = q.ranks;
   input.driver = driver, input.spare_core = true;
   return input;
@@ -148,7 +181,9 @@ StepPlan predict(const StepQuestion& q) {
   require_sense(q);
   StepPlan plan;
   plan.compute = time_of(q.work.per_token + q.work.recomputed_per_token, q);
-  plan.all_reduce = cost::ring_all_reduce_time(gradients(q), q.ranks, network_of(q.machine, q.ranks).ring_link());
+  plan.all_reduce = is_dense(q)
+                        ? cost::ring_all_reduce_time(gradients(q), q.ranks, network_of(q.machine, q.ranks).ring_link())
+                        : communication(q);
   plan.blocking = cost::predict_step(step_input(q, cost::Driver::blocking));
   plan.overlapped = cost::predict_step(step_input(q, cost::Driver::thread));
   return plan;
@@ -176,7 +211,8 @@ Answer plan_step(const StepQuestion& q) {
                {"tokens/s", "tokens_per_second"}},
               {}};
   const auto rest = [&](Seconds step) { return step - plan.compute; };
-  table.rows = {row_of(q, "waiting for one all-reduce", plan.waiting(), plan.all_reduce),
+  table.rows = {row_of(q, is_dense(q) ? "waiting for one all-reduce" : "waiting for all that is sent", plan.waiting(),
+                       plan.all_reduce),
                 row_of(q, "waiting for buckets", plan.blocking.step, rest(plan.blocking.step)),
                 row_of(q, "overlapped", plan.overlapped.step, rest(plan.overlapped.step)),
                 row_of(q, "bound: perfectly overlapped", plan.bound(), rest(plan.bound()))};
@@ -186,7 +222,7 @@ Answer plan_step(const StepQuestion& q) {
   answer.notes = {fmt::format("compute {}: {:.6g} FLOPs at {:.4g} of {} ({})", to_text(plan.compute),
                               q.work.per_token.value() * static_cast<double>(q.tokens), rate.efficiency,
                               to_text(rate.peak), q.type),
-                  fmt::format("all-reduce of {}: {}; {}", to_text(gradients(q)), to_text(plan.all_reduce),
+                  fmt::format("{} of {}: {}; {}", exchange_text(q), to_text(gradients(q)), to_text(plan.all_reduce),
                               cost::to_text(network.ring_link())),
                   fmt::format("{}, by {}", buckets_text(plan.overlapped.buckets.size(), q.sync.bucket), method(input))};
   if (plan.all_reduce > plan.compute) {
@@ -203,12 +239,14 @@ Answer plan_profiled_step(const cost::StepInput& input, const std::string& what)
                            what,
                            {{"backward begins", "backward_begins"},
                             {"backward ends", "backward_ends"},
+                            {"for weights", "weights_seconds"},
+                            {"for room", "room_seconds"},
                             {"exposed", "exposed_seconds"},
                             {"control", "control_seconds"},
                             {"optimiser", "optimizer_seconds"},
                             {"step", "step_seconds"}},
-                           {{cell(p.backward_begins), cell(p.backward_ends), cell(p.exposed), cell(p.control),
-                             cell(p.optimizer), cell(p.step)}},
+                           {{cell(p.backward_begins), cell(p.backward_ends), cell(p.weights), cell(p.room),
+                             cell(p.exposed), cell(p.control), cell(p.optimizer), cell(p.step)}},
                            '\n' + timeline(p)});
   answer.notes = {fmt::format("{}; {}", buckets_text(p.buckets.size(), input.sync.bucket),
                               cost::to_text(input.network.ring_link()))};

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "annulet/base/statistics.hpp"
+#include "compression_lines.hpp"
 
 namespace annulet::report {
 namespace {
@@ -55,6 +56,11 @@ Row step_row(const std::map<std::size_t, Row>& buckets, const train::Summary& su
   return row;
 }
 
+std::string_view collective_of(const train::Summary& summary) {
+  if (is_sparse(summary)) return "All-gather";
+  return summary.zero == 0 ? "All-reduce" : "Reduce-scatter";
+}
+
 std::string time_line(const std::vector<train::StepRecord>& steps) {
   std::vector<Seconds> data, forward, backward, exposed, optimizer, total;
   for (std::size_t i = steps.size() > 5 ? 5 : 0; i < steps.size(); ++i) {
@@ -90,8 +96,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
   if (!summary.communication.empty() && !buckets.empty()) {
     const auto rows = rows_of(buckets, summary.communication.size());
     text += fmt::format("\n{} of rank 0, {} sampled steps; times in ms, predicted by event simulation on\n{}\n",
-                        summary.zero == 0 ? "All-reduce" : "Reduce-scatter", summary.communication.size(),
-                        cost::to_text(summary.network));
+                        collective_of(summary), summary.communication.size(), cost::to_text(summary.network));
     text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>9}\n", "bucket", "payload", "wire", "p50", "p99",
                         "predicted", "residual");
     for (const auto& [index, row] : rows) text += print(row);
@@ -100,6 +105,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
                         summary.wire_per_step.value(), summary.planned_wire_per_step.value(),
                         summary.control_per_step.value());
   }
+  if (summary.ranks > 1 && summary.steps > 0) text += compression_lines(summary);
   text += '\n' + time_line(steps);
   if (summary.zero > 0 && summary.ranks > 1) text += exposed_line(steps);
   if (summary.predicted_step && summary.median_step) {

@@ -68,6 +68,10 @@ void read_tensors(const std::filesystem::path& file, const Json& tensors, train:
     const Reader reader(file, tensor);
     profile.workload.tensors.push_back(reader.get<std::string>("name"));
     profile.workload.sizes.push_back(reader.get<Elements>("elements"));
+    const auto layer = reader.get<std::size_t>("layer"), layers = profile.workload.layers.size();
+    if (layer > (layers == 0 ? 0 : profile.workload.layers.back() + 1)) refuse(file, "its layers are not counted up");
+    profile.workload.layers.push_back(layer);
+    if (reader.get<bool>("tied")) profile.workload.tied_layer = layer;
     profile.step.ready.push_back(reader.seconds("ready_seconds"));
     if (profile.workload.sizes.back() < 0) refuse(file, "a tensor has fewer than no elements");
   }
@@ -80,7 +84,11 @@ std::string profile_json(const train::Profile& profile) {
   const cost::StepProfile& s = profile.step;
   Json tensors = Json::array();
   for (std::size_t t = 0; t < w.tensors.size(); ++t) {
-    tensors.push_back({{"name", w.tensors[t]}, {"elements", w.sizes[t]}, {"ready_seconds", s.ready[t].count()}});
+    tensors.push_back({{"name", w.tensors[t]},
+                       {"elements", w.sizes[t]},
+                       {"layer", w.layers[t]},
+                       {"tied", w.layers[t] == w.tied_layer},
+                       {"ready_seconds", s.ready[t].count()}});
   }
   const Json json{{"model", w.model},
                   {"type", w.type},
@@ -95,6 +103,9 @@ std::string profile_json(const train::Profile& profile) {
                   {"check_seconds_per_byte", s.check.value()},
                   {"moving_seconds_per_byte", s.moving.value()},
                   {"adding_seconds_per_byte", s.adding.value()},
+                  {"narrowing_seconds_per_byte", s.narrowing.value()},
+                  {"choosing_seconds_per_byte", s.choosing.value()},
+                  {"spreading_seconds_per_byte", s.spreading.value()},
                   {"pulse_seconds", s.pulse.count()},
                   {"tensors", tensors}};
   return json.dump(2) + "\n";
@@ -111,6 +122,8 @@ train::Profile read_profile(const std::filesystem::path& file) {
                       reader.get<Elements>("batch_per_rank"),
                       reader.get<Elements>("accumulate"),
                       {},
+                      {},
+                      {},
                       {}};
   profile.steps = reader.get<long>("steps");
   if (profile.steps < 1) refuse(file, "no step was sampled: it takes more than five");
@@ -120,6 +133,8 @@ train::Profile read_profile(const std::filesystem::path& file) {
   step.norm = reader.seconds("norm_seconds"), step.optimizer = reader.seconds("optimizer_seconds");
   step.check = reader.pace("check_seconds_per_byte");
   step.moving = reader.pace("moving_seconds_per_byte"), step.adding = reader.pace("adding_seconds_per_byte");
+  step.narrowing = reader.pace("narrowing_seconds_per_byte"), step.choosing = reader.pace("choosing_seconds_per_byte");
+  step.spreading = reader.pace("spreading_seconds_per_byte");
   step.pulse = reader.seconds("pulse_seconds");
   read_tensors(file, reader.get<Json>("tensors"), profile);
   return profile;

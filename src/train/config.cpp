@@ -133,7 +133,8 @@ nn::Schedule schedule(const Config& config, long total_steps) {
 parallel::SyncOptions sync_options(const Config& config) {
   const Bytes bucket = config.bucket.value_or(parallel::SyncOptions().bucket);
   const int slots = config.slots > 0 ? config.slots : slots_for(config);
-  return {bucket, config.first_bucket, segment_for(config), slots, executions(config)};
+  return {bucket, config.first_bucket, segment_for(config),
+          slots,  executions(config),  schedule::parse_compression(config.compress)};
 }
 
 std::optional<std::vector<schedule::ExecutionRange>> preferred_executions(const Config& config) {
@@ -162,7 +163,35 @@ void refuse_options_of_other_kinds(const Config& config) {
   });
 }
 
+[[noreturn]] void refuse_compression(const Config& config, std::string_view with, std::string why, std::string hint) {
+  throw InputError({fmt::format("compress = {} with {}", config.compress, with), std::move(why), std::move(hint)});
+}
+
 }  // namespace
+
+void validate_compression(const Config& config) {
+  using Kind = schedule::Compression::Kind;
+  const Kind kind = schedule::parse_compression(config.compress).kind;
+  if (kind == Kind::none) return;
+  const std::string stage = fmt::format("zero = {}", config.zero);
+  if (kind == Kind::top_k && config.zero > 0) {
+    refuse_compression(config, stage,
+                       "sparse gradients are gathered whole by every rank, a shard of them saves nothing",
+                       "Choose --zero 0, or --compress bf16");
+  }
+  if (kind == Kind::top_k && config.algorithm != "ring") {
+    refuse_compression(config, fmt::format("algorithm = {}", config.algorithm),
+                       "sparse gradients are gathered around the ring, not all-reduced", "Leave out one of the two");
+  }
+  if (kind == Kind::bfloat16 && config.zero > 2) {
+    refuse_compression(config, stage, "most of what stage 3 sends are weights, which travel as they are",
+                       "Choose --zero 0, 1 or 2");
+  }
+  if (kind == Kind::bfloat16 && config.type != "float") {
+    refuse_compression(config, fmt::format("type = {}", config.type), "bfloat16 is half of a float",
+                       "Choose --type float, or --compress topk:16");
+  }
+}
 
 void validate(const Config& config) {
   static constexpr std::array<Choice<int>, 2> models{{{"mlp", 0}, {"gpt", 0}}};
@@ -195,11 +224,12 @@ void validate(const Config& config) {
   count("accumulate", config.accumulate, 1);
   require(config.accumulate <= config.batch, "accumulate", config.accumulate,
           "a micro-batch without samples is work for nothing");
-  require(config.zero >= 0 && config.zero <= 1, "zero", config.zero, "a stage of ZeRO, 0 or 1");
+  require(config.zero >= 0 && config.zero < schedule::kZeroStages, "zero", config.zero, "a stage of ZeRO, 0 to 3");
   if (config.zero > 0 && config.algorithm != "ring") {
     throw InputError({fmt::format("zero = {} with algorithm = {}", config.zero, config.algorithm),
                       "a shard is what the ring's reduce-scatter leaves with a rank", "Leave out one of the two"});
   }
+  validate_compression(config);
   count("evaluate-every", config.evaluate_every, 0);
   count("optimizer.warmup", config.warmup, 0);
   count("data.samples", config.samples, 1);

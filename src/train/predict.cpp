@@ -74,6 +74,7 @@ cost::BucketCapChoice choose_bucket_cap(const comm::Communicator& communicator, 
   const Basis basis = basis_of(communicator, input);
   Profile profile;
   profile.workload.sizes = input.tensors;
+  profile.workload.layers = input.layers, profile.workload.tied_layer = input.tied_layer;
   profile.step = input.profile ? input.profile->step
                                : cost::estimated_profile(input.tensors, input.element, input.flops, basis.compute);
   cost::StepInput step = step_input(input.config, input.machine, profile, input.element, communicator.size());

@@ -21,6 +21,8 @@ struct BucketCapInput {
   const std::optional<cost::Machine>& file;
   const std::optional<Profile>& profile;
   std::vector<Elements> tensors;
+  std::vector<std::size_t> layers;  // as Workload has them
+  std::optional<std::size_t> tied_layer;
   Bytes element;
   Flops flops;  // forward and backward of one rank
 };

@@ -8,6 +8,7 @@
 #include "annulet/measure/memory.hpp"
 #include "annulet/parallel/control.hpp"
 #include "annulet/train/records.hpp"
+#include "compression_pace.hpp"
 
 namespace annulet::train {
 namespace {
@@ -26,16 +27,26 @@ void require_same(std::string_view what, const auto& profiled, const auto& wante
 }  // namespace
 
 Workload workload(const Config& config, std::string model, const nn::Layout& layout, Elements batch_per_rank) {
-  Workload workload{std::move(model), config.type, config.optimizer, batch_per_rank, config.accumulate, {}, {}};
+  Workload workload{std::move(model), config.type, config.optimizer, batch_per_rank, config.accumulate, {}, {}, {}, {}};
   for (const nn::Tensor& tensor : layout.tensors()) {
     workload.tensors.push_back(tensor.name), workload.sizes.push_back(tensor.count);
+    workload.layers.push_back(tensor.layer);
+    if (tensor.tied) workload.tied_layer = tensor.layer;
   }
   return workload;
 }
 
 cost::StepInput profiled_step(const Config& config, const Profile& profile, Bytes element) {
+  if (config.zero >= 2 && profile.workload.accumulate > 1) {
+    throw InputError({fmt::format("a step of ZeRO stage {} with {} micro-batches cannot be predicted", config.zero,
+                                  profile.workload.accumulate),
+                      "each of them communicates, and a profile knows when gradients of the last one are final",
+                      "Choose --accumulate 1, or --zero 0 or 1"});
+  }
   cost::StepInput input;
   input.profile = profile.step;
+  input.stage = config.zero;
+  input.layers = profile.workload.layers, input.tied_layer = profile.workload.tied_layer;
   input.tensors = profile.workload.sizes;
   input.element = element;
   input.sync = sync_options(config);
@@ -89,6 +100,8 @@ cost::StepProfile ProfileRecorder::result() const {
   if (instants_.between > Seconds(0)) profile.pulse = Seconds(instants_.squares_between / instants_.between.count());
   profile.moving = measure::copy_pace();
   profile.adding = measure::reduction_pace(1 << 16, 2);
+  const CompressionPaces paces = compression_paces();
+  profile.narrowing = paces.narrowing, profile.choosing = paces.choosing, profile.spreading = paces.spreading;
   return profile;
 }
 

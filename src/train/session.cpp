@@ -7,7 +7,7 @@
 #include "annulet/base/random.hpp"
 #include "annulet/base/statistics.hpp"
 #include "annulet/measure/process.hpp"
-#include "annulet/schedule/zero.hpp"
+#include "annulet/schedule/exchange.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/data.hpp"
 #include "annulet/train/step_samples.hpp"
@@ -135,7 +135,13 @@ class Session {
   }
 
   void require_lone_profile() const {
-    if (!options_.record_profile || world_.size() == 1) return;
+    if (!options_.record_profile) return;
+    if (config_.compress != "none" || config_.zero > 0) {
+      throw InputError(
+          {fmt::format("a profile is recorded without --zero {} and --compress {}", config_.zero, config_.compress),
+           "it is of computing alone, and predicts every stage and compression", "Leave them out"});
+    }
+    if (world_.size() == 1) return;
     throw InputError({fmt::format("a profile is recorded on one rank, there are {}", world_.size()),
                       "it is of computing, and ranks wait for each other", "Run without mpirun"});
   }
@@ -154,7 +160,7 @@ class Session {
   // What `auto` stands for, decided by prediction: the bucket cap, then the algorithm of every bucket.
   void decide() {
     const bool open = preferred_executions(config_).has_value();
-    if (world_.size() == 1 || (config_.bucket && !open)) return;
+    if (world_.size() == 1 || config_.zero == 3 || (config_.bucket && !open)) return;
     const BucketCapInput input = decision_input();
     if (options_.profile && options_.profile->workload.sizes != input.tensors) return;  // refused in predict()
     if (!config_.bucket) {
@@ -168,12 +174,19 @@ class Session {
   }
 
   BucketCapInput decision_input() {
-    std::vector<Elements> tensors;
     std::unique_ptr<nn::Model<T>> model;  // a small one, for its layout
     agree_on(world_, [&] { model = make_model<T>(config_, data_.train->shape().classes, 1); });
-    for (const nn::Tensor& tensor : model->layout().tensors()) tensors.push_back(tensor.count);
-    const Flops flops = model->flops(batch_per_rank(samples_of_a_step(), world_.size()));
-    return {config_, machine_, options_.machine, options_.profile, std::move(tensors), Bytes(sizeof(T)), flops};
+    const Elements rows = batch_per_rank(samples_of_a_step(), world_.size());
+    Workload work = workload(config_, model->describe(), model->layout(), rows);
+    return {config_,
+            machine_,
+            options_.machine,
+            options_.profile,
+            std::move(work.sizes),
+            std::move(work.layers),
+            work.tied_layer,
+            Bytes(sizeof(T)),
+            model->flops(rows)};
   }
 
   // For the prediction only, where the machine file does not tell.
@@ -185,10 +198,6 @@ class Session {
 
   void predict() {
     if (!options_.profile) return;
-    if (config_.zero > 0) {
-      throw InputError({fmt::format("a step of ZeRO stage {} cannot be predicted from a profile", config_.zero),
-                        "the prediction is of all-reduces", "Leave out --predict-from, or choose --zero 0"});
-    }
     require_fitting(*options_.profile, this_workload());
     prediction_ = cost::predict_step(step_input(config_, machine_, *options_.profile, Bytes(sizeof(T)), world_.size()));
   }
@@ -237,8 +246,8 @@ class Session {
     info.ranks = world_.size(), info.placement = environment_.placement();
     info.driver = collectives::to_text(machine_.driver.driver), info.driver_reason = machine_.driver.reason;
     info.algorithm = algorithm();
-    for (const auto& bucket : trainer_->sync().buckets())
-      info.buckets.push_back(Bytes(sizeof(T)) * bucket.elements.count);
+    for (const auto& exchange : trainer_->sync().exchanges())
+      info.buckets.push_back(schedule::payload(exchange, world_.size()));
     info.network = machine_.network, info.calibration_residual = machine_.calibration_residual;
     info.prediction = prediction_, info.bucket_cap = bucket_cap_;
     info.steps = steps_;
@@ -295,7 +304,8 @@ class Session {
   Summary conclude() {
     sent_ = trainer_->settle();
     look_at_weights();
-    std::vector<schedule::Bucket> buckets(trainer_->sync().buckets().begin(), trainer_->sync().buckets().end());
+    const std::vector<schedule::Exchange> exchanges(trainer_->sync().exchanges().begin(),
+                                                    trainer_->sync().exchanges().end());
     engine_.reset();
     merge_traces();
     require_equal_replicas("after the last step");
@@ -305,11 +315,10 @@ class Session {
         save_weights<T>(options_.weights, trainer_->layout(), whole_, data_.vocabulary);
     });
     Summary summary = describe_run();
-    add_traffic(summary, buckets);
+    add_traffic(summary, exchanges);
     add_times(summary);
-    const auto report = samples_->gather(
-        world_, {buckets, Bytes(sizeof(T)), sync_options(config_), schedule::gradient_collective(config_.zero),
-                 machine_.network, clock_drift(world_, machine_.clock, config_), options_.show_step});
+    const auto report = samples_->gather(world_, {exchanges, sync_options(config_), machine_.network,
+                                                  clock_drift(world_, machine_.clock, config_), options_.show_step});
     add_communication(summary, report.steps);
     add_shown(summary, report.buckets);
     summary.peak_rss = Bytes(static_cast<std::int64_t>(world_.maximum(measure::peak_resident().as_double())));
@@ -344,7 +353,23 @@ class Session {
                   "Lower optimizer.lr, or set optimizer.clip"}));
   }
 
+  schedule::Compression compression() const { return sync_options(config_).compression; }
+
   std::string algorithm() const {
+    const std::string how = dense_algorithm();
+    switch (compression().kind) {
+      case schedule::Compression::Kind::none:
+        return how;
+      case schedule::Compression::Kind::bfloat16:
+        return how + "; gradients as bf16";
+      case schedule::Compression::Kind::top_k:
+        return fmt::format("ring, all-gather of one gradient in {} (topk), segments of {}", compression().one_in,
+                           to_text(sync_options(config_).segment));
+    }
+    return how;
+  }
+
+  std::string dense_algorithm() const {
     if (config_.zero > 0) {
       return fmt::format("ring, reduce-scatter and all-gather (ZeRO {}), segments of {}", config_.zero,
                          to_text(sync_options(config_).segment));
@@ -364,6 +389,7 @@ class Session {
   Summary describe_run() const {
     Summary summary;
     summary.seed = config_.seed, summary.ranks = world_.size(), summary.zero = config_.zero;
+    summary.compress = config_.compress;
     summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = algorithm();
     summary.parameters = trainer_->layout().size(), summary.steps = steps_, summary.global_batch = config_.batch;
     summary.bucket_bytes = sync_options(config_).bucket, summary.bucket_cap = bucket_cap_;
@@ -379,17 +405,32 @@ class Session {
     return summary;
   }
 
+  // What all ranks send in a step by the formulas: of gradients, of so many micro-batches from stage 2 on, and of
+  // weights.
+  Bytes formula(std::span<const schedule::Exchange> gradients) const {
+    const auto [of_gradients, of_weights] =
+        schedule::zero_traffic(config_.zero, trainer_->layout().size(), world_.size(), config_.accumulate);
+    Bytes bytes = Bytes(sizeof(T)) * of_weights;
+    if (config_.zero > 0) return bytes + schedule::travelling_bytes(Bytes(sizeof(T)), compression()) * of_gradients;
+    for (const schedule::Exchange& exchange : gradients) {
+      bytes += schedule::exchange_total(exchange, world_.size(), sync_options(config_));
+    }
+    return bytes;
+  }
+
+  // The same without compression, by the ring.
+  Bytes dense_formula() const {
+    return Bytes(sizeof(T)) *
+           schedule::zero_traffic(config_.zero, trainer_->layout().size(), world_.size(), config_.accumulate).total();
+  }
+
   // Bytes counted = bytes planned = the formula, on every rank and in sum.
-  void add_traffic(Summary& summary, std::span<const schedule::Bucket> buckets) const {
+  void add_traffic(Summary& summary, std::span<const schedule::Exchange> gradients) const {
     require_evaluation_traffic();
     if (steps_ == 0) return;
-    Elements planned = 0;
-    for (const auto& bucket : buckets) {
-      const Elements n = bucket.elements.count;
-      planned += config_.zero == 0 ? schedule::bucket_total(world_.size(), n, Bytes(sizeof(T)), sync_options(config_))
-                                   : schedule::zero_traffic(config_.zero, n, world_.size(), config_.accumulate).total();
-    }
-    summary.planned_wire_per_step = Bytes(sizeof(T)) * planned;
+    summary.planned_wire_per_step = formula(gradients), summary.dense_wire_per_step = dense_formula();
+    for (const schedule::Exchange& exchange : gradients) summary.payload += schedule::payload(exchange, world_.size());
+    summary.dense_payload = Bytes(sizeof(T)) * trainer_->layout().size();
     const std::int64_t mine[] = {sent_.steps.value(), trainer_->control_bytes().value()};
     const auto all = world_.all_gather(mine);
     Bytes counted{0};
@@ -418,8 +459,9 @@ class Session {
   }
 
   void add_times(Summary& summary) const {
-    std::vector<double> totals, forward, exposed;
+    std::vector<double> totals, forward, exposed, pack, unpack;
     for (const StepRecord& record : records_->kept()) {
+      pack.push_back(record.seconds.pack.count()), unpack.push_back(record.seconds.unpack.count());
       totals.push_back(record.seconds.total.count()), exposed.push_back(record.seconds.exposed.count());
       forward.push_back(record.seconds.forward.count());
     }
@@ -427,6 +469,10 @@ class Session {
     summary.median_step = Seconds(world_.maximum(*median(without_first(totals))));
     summary.median_forward = Seconds(world_.maximum(*median(without_first(forward))));
     summary.median_exposed = Seconds(*median(without_first(exposed)));
+    if (compression().kind == schedule::Compression::Kind::top_k) {
+      summary.median_pack = Seconds(*median(without_first(pack)));
+      summary.median_unpack = Seconds(*median(without_first(unpack)));
+    }
     const double batch = static_cast<double>(samples_of_a_step());
     summary.samples_per_second = batch / summary.median_step->count();
     summary.mfu = (summary.flops_per_step / *summary.median_step) / summary.peak;

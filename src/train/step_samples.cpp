@@ -4,7 +4,6 @@
 
 #include "annulet/cost/closed_form.hpp"
 #include "annulet/cost/simulate.hpp"
-#include "annulet/schedule/zero.hpp"
 
 namespace annulet::train {
 namespace {
@@ -46,16 +45,14 @@ Seconds length_of_union(std::vector<Span> spans) {
   return total;
 }
 
-schedule::Plan plan_of(const schedule::Bucket& bucket, int rank, int world, const StepSamples::Context& context) {
-  return schedule::bucket_plan(context.collective, rank, world, bucket.elements.count, context.element, context.sync);
-}
-
 // All ranks' plans of all buckets, generated once.
 std::vector<std::vector<schedule::Plan>> all_plans(int world, const StepSamples::Context& context) {
   std::vector<std::vector<schedule::Plan>> plans;
-  for (const schedule::Bucket& bucket : context.buckets) {
+  for (const schedule::Exchange& exchange : context.exchanges) {
     plans.emplace_back();
-    for (int r = 0; r < world; ++r) plans.back().push_back(plan_of(bucket, r, world, context));
+    for (int r = 0; r < world; ++r) {
+      plans.back().push_back(schedule::exchange_plan(exchange, r, world, context.sync));
+    }
   }
   return plans;
 }
@@ -64,9 +61,7 @@ class Predictor {
  public:
   Predictor(std::vector<Rows> ranks, const StepSamples::Context& context)
       : ranks_(std::move(ranks)),
-        buckets_(context.buckets),
-        collective_(context.collective),
-        element_(context.element),
+        exchanges_(context.exchanges),
         network_(context.network),
         sync_(context.sync),
         also_(context.also) {
@@ -92,8 +87,9 @@ class Predictor {
 
   static std::size_t steps_of_plans(int world, const StepSamples::Context& context) {
     std::size_t steps = 1;
-    for (const schedule::Bucket& bucket : context.buckets) {
-      steps += plan_of(bucket, 0, world, context).steps.size() * static_cast<std::size_t>(world);
+    for (const schedule::Exchange& exchange : context.exchanges) {
+      const schedule::Plan plan = schedule::exchange_plan(exchange, 0, world, context.sync);
+      steps += plan.steps.size() * static_cast<std::size_t>(world);
     }
     return steps;
   }
@@ -118,7 +114,7 @@ class Predictor {
   std::vector<Seconds> simulated_ends(std::size_t row) const {
     std::vector<cost::LaunchedCollective> collectives;
     for (std::size_t b = 0; b < plans_.size(); ++b) {
-      cost::LaunchedCollective collective{{}, element_, {}};
+      cost::LaunchedCollective collective{{}, exchanges_[b].element, {}};
       for (std::size_t r = 0; r < ranks_.size(); ++r) {
         collective.plans.push_back(&plans_[b][r]);
         collective.launched.push_back(ranks_[r].started(row, b) - ranks_[0].began(row));
@@ -133,28 +129,19 @@ class Predictor {
   // One bucket after the other, each from its last rank's start.
   std::vector<Seconds> closed_form_ends(std::size_t row) const {
     std::vector<Seconds> ends;
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    for (std::size_t b = 0; b < exchanges_.size(); ++b) {
       const Seconds start = last_start(row, b) - ranks_[0].began(row);
       const Seconds before = ends.empty() ? start : ends.back();
-      const Bytes bytes = element_ * buckets_[b].elements.count;
-      ends.push_back(std::max(start, before) + closed_form(bytes));
+      ends.push_back(std::max(start, before) + closed_form(exchanges_[b]));
     }
     return ends;
   }
 
-  bool all_reduces() const { return collective_ == schedule::Collective::all_reduce; }
-
-  Seconds closed_form(Bytes bytes) const {
-    const schedule::Execution execution =
-        all_reduces() ? schedule::bucket_execution(bytes, sync_)
-                      : schedule::Execution{schedule::Algorithm::ring, sync_.segment, sync_.slots};
-    return cost::total_time({collective_, execution.algorithm, bytes, world(), element_, execution.segment}, network_);
-  }
-
-  // Elements that rank 0 sends of a bucket of n.
-  Elements sends(Elements n) const {
-    if (all_reduces()) return schedule::bucket_sends(0, world(), n, element_, sync_);
-    return schedule::planned_sends(collective_, schedule::Algorithm::ring, {.world = world(), .elements = n});
+  Seconds closed_form(const schedule::Exchange& exchange) const {
+    const schedule::Execution execution = schedule::execution_of(exchange, sync_);
+    return cost::total_time(
+        {exchange.collective, execution.algorithm, exchange.bytes(), world(), exchange.element, execution.segment},
+        network_);
   }
 
   void add(std::size_t row, StepSamples::Report& report) const {
@@ -162,11 +149,11 @@ class Predictor {
     const Seconds origin = mine.began(row);
     const auto ends = predicted_ends(row);
     std::vector<Span> measured, predicted;
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    for (std::size_t b = 0; b < exchanges_.size(); ++b) {
       BucketRecord record;
       record.step = mine.step(row), record.bucket = b;
-      record.bytes = element_ * buckets_[b].elements.count;
-      record.wire = element_ * sends(buckets_[b].elements.count);
+      record.bytes = schedule::payload(exchanges_[b], world());
+      record.wire = schedule::exchange_sends(exchanges_[b], 0, world(), sync_);
       record.ready = mine.ready(row, b) - origin;
       record.start = mine.started(row, b) - origin;
       record.end = mine.finished(row, b) - origin;
@@ -178,15 +165,14 @@ class Predictor {
       predicted.push_back({record.start, ends[b]});
       report.buckets.push_back(record);
     }
-    const Seconds all_submitted = buckets_.empty() ? mine.backward_ended(row) : last_start(row, buckets_.size() - 1);
+    const Seconds all_submitted =
+        exchanges_.empty() ? mine.backward_ended(row) : last_start(row, exchanges_.size() - 1);
     report.steps.push_back({length_of_union(measured), length_of_union(predicted),
                             std::max(Seconds(0), all_submitted - mine.backward_ended(row))});
   }
 
   std::vector<Rows> ranks_;
-  std::span<const schedule::Bucket> buckets_;
-  schedule::Collective collective_;
-  Bytes element_;
+  std::span<const schedule::Exchange> exchanges_;
   cost::Network network_;
   parallel::SyncOptions sync_;
   std::optional<long> also_;

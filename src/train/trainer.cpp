@@ -188,7 +188,8 @@ StepRecord Trainer<T>::step() {
   record.learning_rate = schedule_.at(number_);
   record.gradient_norm = std::sqrt(agreed.squared_norm);
   record.samples = slice.global;
-  record.payload = Bytes(sizeof(T)) * layout().size();
+  record.payload = sync().payload();
+  seconds.pack = sync().packing(), seconds.unpack = sync().unpacking();
   state_->update({record.learning_rate, nn::clip_scale(record.gradient_norm, config_.clip)});
   const Instant end = after.end(seconds.optimizer);
   seconds.optimizer += seconds.norm;

@@ -105,6 +105,13 @@ done
 engine_and_plan "--machine machine.toml --driver polling --bucket 64KiB --segment 4KiB --slots 3" "" ""
 engine_and_plan "--machine nodes.toml --driver polling" "" "--ranks-per-node 2"
 engine_and_plan "--machine nodes.toml --driver polling --emulate alpha=2us,bandwidth=4GB/s" "" ""
+for options in "--zero 1" "--zero 3" "--compress topk:16" "--zero 2 --compress bf16"; do
+  engine_and_plan "--machine machine.toml --driver polling $options" "" ""
+done
+expect_failure "compress = topk:16 with zero = 1" "$annulet" plan step --profile one/profile.json --zero 1 --compress topk:16
+expect_failure "a profile is recorded without --zero 1" "$annulet" train --config run.toml --zero 1 --record-profile --out other
+expect_success "$annulet" plan step --model gpt-2 --machine h100 --ranks 8 --zero 3
+says "ZeRO stage 3"
 expect_success "$annulet" plan bucket --profile one/profile.json --ranks 2 --machine machine.toml
 says cheapest
 

@@ -222,7 +222,9 @@ TEST(Simulation, EmptyPlansEndWhenTheyAreLaunched) {
 TEST(Simulation, NothingMovesUntilARankThatComputesLooks) {
   const World world = ring(2, 100, 100);
   const LaunchedCollective collective = world.at_once();
-  const Attention always{}, seldom{Seconds(1e-3), Seconds(1)}, briefly{Seconds(1e-3), Seconds(1.3e-3)};
+  const Attention always{}, seldom{Seconds(1e-3), {{Seconds(0), Seconds(1)}}},
+      briefly{Seconds(1e-3), {{Seconds(0), Seconds(1.3e-3)}}},
+      never{Attention::kNever, {{Seconds(1e-4), Seconds(5e-3)}}};
   const auto end = [&](const Attention& attention) {
     return simulate(std::span(&collective, 1), kLink, {.attention = attention})[0];
   };
@@ -230,6 +232,15 @@ TEST(Simulation, NothingMovesUntilARankThatComputesLooks) {
   // Rank 1's half: due 1.2, left 1.618, seen by rank 0 at 2; back: due 3.2, left 4, seen by rank 1 at 4.618.
   EXPECT_NEAR(end(seldom)[1].count(), 4.618e-3, 1e-9);
   EXPECT_NEAR(last(end(briefly)), 1.3e-3 + 1.2e-3, 1e-9);
+  EXPECT_NEAR(last(end(never)), 5e-3 + 1.2e-3, 1e-9);  // the first half goes when the waiting begins
+}
+
+// Halves of 200 bytes, each handled for 0.1 ms before it is sent and after it has come, twice.
+TEST(Simulation, MessagesAreHandledBeforeAndAfter) {
+  const World world = ring(2, 100, 100);
+  LaunchedCollective collective = world.at_once();
+  collective.handling = SecondsPerByte(0.5e-6);
+  EXPECT_NEAR(last(simulate(std::span(&collective, 1), kLink)[0]), 2.4e-3 + 4 * 0.1e-3, 1e-12);
 }
 
 }  // namespace

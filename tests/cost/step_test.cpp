@@ -108,6 +108,101 @@ TEST(PredictStep, TakesTheClosedFormForManyRanks) {
   EXPECT_GT(step.buckets[1].end, step.buckets[0].end);
 }
 
+// Weights are updated in 0.5 ms a bucket and gathered in 1.5 ms, one half behind the other's on the port; forward comes
+// to the second tensor after 2 ms and to the first after 4. Halves of buckets are reduce-scattered in 1.5 ms.
+TEST(PredictStep, HidesTheWeightsOfStageOneBehindForward) {
+  StepInput input = two_tensors(Driver::thread);
+  input.spare_core = true, input.stage = 1;
+  const StepPrediction step = predict_step(input);
+  EXPECT_NEAR(step.weights.count(), 0, 1e-12);
+  EXPECT_NEAR(step.backward_begins.count(), 5e-3, 1e-12);
+  EXPECT_NEAR(step.buckets[0].end.count(), 11.5e-3, 1e-12);
+  EXPECT_NEAR(step.buckets[1].end.count(), 21.5e-3, 1e-12);
+  EXPECT_NEAR(step.optimizer.count(), 0.5e-3 + 1e-3, 1e-12);
+  EXPECT_NEAR(step.step.count(), 30e-3 + 1.04e-3 + 1.5e-3, 1e-12);
+  input.stage = 2;
+  EXPECT_NEAR(predict_step(input).step.count(), step.step.count(), 1e-12);
+}
+
+// With 4 ms of latency the second bucket's weights, sent 0.5 ms before the step begins, arrive after 4 ms of it:
+// forward waits for 2 ms.
+TEST(PredictStep, WaitsInForwardForWeightsThatAreLate) {
+  StepInput input = two_tensors(Driver::thread);
+  input.spare_core = true, input.stage = 1;
+  input.network.inside.alpha = Seconds(4e-3);
+  const StepPrediction step = predict_step(input);
+  EXPECT_NEAR(step.weights.count(), 2e-3, 1e-12);
+  EXPECT_NEAR(step.backward_begins.count(), 7e-3, 1e-12);
+  EXPECT_NEAR(step.backward_ends.count(), 32e-3, 1e-12);
+}
+
+// Both all-gathers begin where forward waits first, at 2 ms. The first ends 1.5 ms later; the other one, due in the
+// meantime, is seen when forward waits again, after 2 ms more. The reduce-scatters begin after backward.
+TEST(PredictStep, MovesNothingWhileABlockingRankComputes) {
+  StepInput input = two_tensors(Driver::blocking);
+  input.stage = 1;
+  const StepPrediction step = predict_step(input);
+  EXPECT_NEAR(step.weights.count(), 1.5e-3, 1e-12);
+  EXPECT_NEAR(step.backward_begins.count(), 6.5e-3, 1e-12);
+  EXPECT_NEAR(step.exposed.count(), 2e-3, 1e-12);
+  EXPECT_NEAR(step.step.count(), 31.5e-3 + 2e-3 + 1.04e-3 + 1.5e-3, 1e-12);
+}
+
+// Two slots hold both layers until forward leaves the second tensor's at 4 ms; the first tensor's, gathered from then
+// on for backward, arrives 0.5 ms after backward has begun.
+TEST(PredictStep, GathersLayersInBothPassesAtStageThree) {
+  StepInput input = two_tensors(Driver::thread);
+  input.spare_core = true, input.stage = 3, input.layers = {0, 1};
+  const StepPrediction step = predict_step(input);
+  EXPECT_NEAR(step.weights.count(), 0.5e-3, 1e-12);
+  EXPECT_NEAR(step.buckets[0].start.count(), 10.5e-3, 1e-12);
+  EXPECT_NEAR(step.buckets[1].end.count(), 22e-3, 1e-12);
+  EXPECT_NEAR(step.step.count(), 30.5e-3 + 1.04e-3 + 1.5e-3, 1e-12);
+  input.layers.clear();
+  EXPECT_THROW(predict_step(input), ContractError);
+}
+
+// Five buckets become final at once, in three slots: the fourth begins when the first has been summed.
+TEST(PredictStep, WaitsForRoomForGradientsFromStageTwoOn) {
+  StepInput input = two_tensors(Driver::thread);
+  input.spare_core = true, input.tensors.assign(5, 250);
+  input.profile.ready.assign(5, Seconds(10e-3));
+  for (const int stage : {1, 2}) {
+    input.stage = stage;
+    const StepPrediction step = predict_step(input);
+    EXPECT_NEAR(step.room.count(), stage == 1 ? 0 : 2e-3, 1e-12);
+    EXPECT_NEAR(step.buckets[3].start.count(), stage == 1 ? 10e-3 : 11.5e-3, 1e-12);
+  }
+}
+
+// 16 of 250 values, 128 bytes with their positions: 1.128 ms. Choosing delays launches, adding the pieces of two ranks
+// takes 0.256 ms in the end.
+TEST(PredictStep, GathersSparseGradients) {
+  StepInput input = two_tensors(Driver::thread);
+  input.spare_core = true;
+  input.sync.compression = {schedule::Compression::Kind::top_k, 16};
+  EXPECT_NEAR(predict_step(input).buckets[0].end.count(), 11.128e-3, 1e-12);
+  EXPECT_EQ(predict_step(input).buckets[0].bytes, Bytes(128));
+  input.profile.choosing = input.profile.spreading = SecondsPerByte(1e-6);
+  const StepPrediction step = predict_step(input);
+  EXPECT_NEAR(step.buckets[0].start.count(), 11e-3, 1e-12);
+  EXPECT_NEAR(step.buckets[0].end.count(), 12.128e-3 + 0.256e-3, 1e-12);
+  EXPECT_NEAR(step.buckets[1].start.count(), 22e-3, 1e-12);
+  EXPECT_NEAR(step.backward_ends.count(), 32e-3, 1e-12);
+}
+
+// Halves of 250 bytes: 1.25 ms each way; made narrow and wide again in 0.25 ms each.
+TEST(PredictStep, SendsHalfTheBytesAsBfloat16) {
+  StepInput input = two_tensors(Driver::thread);
+  input.spare_core = true;
+  input.sync.compression.kind = schedule::Compression::Kind::bfloat16;
+  EXPECT_NEAR(predict_step(input).buckets[0].end.count(), 12.5e-3, 1e-12);
+  input.profile.narrowing = SecondsPerByte(1e-6);
+  EXPECT_NEAR(predict_step(input).buckets[0].end.count(), 13.5e-3, 1e-12);
+  input.stage = 1;  // half of it, and weights of 1.5 ms as before
+  EXPECT_NEAR(predict_step(input).buckets[0].end.count(), 11.75e-3, 1e-12);
+}
+
 TEST(PredictStep, WantsAnInstantForEachTensor) {
   StepInput input = two_tensors(Driver::thread);
   input.profile.ready.pop_back();

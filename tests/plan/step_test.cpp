@@ -167,12 +167,12 @@ TEST(PlanProfiledStep, HidesAllOrNothing) {
     return value_of(table_of(answer, "step").rows.at(0).at(column));
   };
   const Answer hidden = plan_profiled_step(input, "a profile");
-  EXPECT_NEAR(of(hidden, 2), 0, 1e-12);
-  EXPECT_NEAR(of(hidden, 5), 30e-3 + 1.04e-3, 1e-12);
+  EXPECT_NEAR(of(hidden, 4), 0, 1e-12);
+  EXPECT_NEAR(of(hidden, 7), 30e-3 + 1.04e-3, 1e-12);
   input.profile.ready = {Seconds(30e-3), Seconds(30e-3)};
   const Answer exposed = plan_profiled_step(input, "a profile");
-  EXPECT_NEAR(of(exposed, 2), 3.5e-3, 1e-12);
-  EXPECT_NEAR(of(exposed, 5), 33.5e-3 + 1.04e-3, 1e-12);
+  EXPECT_NEAR(of(exposed, 4), 3.5e-3, 1e-12);
+  EXPECT_NEAR(of(exposed, 7), 33.5e-3 + 1.04e-3, 1e-12);
 }
 
 TEST(PlanBucket, DrawsTheCurveAndNamesTheCheapest) {

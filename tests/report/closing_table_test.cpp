@@ -31,6 +31,27 @@ TEST(ClosingTable, ShowsWhatRecomputingAdds) {
               HasSubstr("MFU 25.0 %, HFU 31.0 %, of 400 GFLOP/s (FMA)"));
 }
 
+// 1000 floats; 63 of them with their positions. 2 x 4000 / 504 = 15.87.
+TEST(ClosingTable, SaysWhatCompressionSavedAndUpToHowManyRanksItPays) {
+  train::Summary summary = example::summary();
+  summary.compress = "topk:16", summary.payload = Bytes(504), summary.dense_payload = Bytes(4000);
+  summary.wire_per_step = summary.planned_wire_per_step = Bytes(1008), summary.dense_wire_per_step = Bytes(8000);
+  summary.median_pack = Seconds(0.0012), summary.median_unpack = Seconds(0.0003);
+  const std::string table = closing_table(summary, example::buckets(), example::steps());
+  EXPECT_THAT(table, HasSubstr("All-gather of rank 0"));
+  EXPECT_THAT(table,
+              HasSubstr("compressed by topk:16: a rank brings 504 B of gradients where dense ones are 4 kB; wire "
+                        "0.126 of the 8000 B of dense ones\n"));
+  EXPECT_THAT(table, HasSubstr("as many bytes as dense with 15.9 ranks"));
+  EXPECT_THAT(table, HasSubstr("predicted on this link faster with any number"));
+  EXPECT_THAT(table, HasSubstr("took 1.200 ms of backward, adding up the pieces of 2 ranks 0.300 ms"));
+  summary.compress = "bf16", summary.payload = Bytes(2000);
+  summary.wire_per_step = summary.planned_wire_per_step = Bytes(4000);
+  EXPECT_THAT(closing_table(summary, example::buckets(), example::steps()), HasSubstr("wire 0.500 of the 8000 B"));
+  summary.compress = "none";
+  EXPECT_THAT(closing_table(summary, example::buckets(), example::steps()), Not(HasSubstr("compressed")));
+}
+
 TEST(ClosingTable, LeavesTheFirstSampledStepsOutOfTheBucketsToo) {
   auto buckets = example::buckets();
   auto warm_up = buckets[0];

@@ -13,12 +13,14 @@ using ::testing::ThrowsMessage;
 
 train::Profile example() {
   train::Profile profile;
-  profile.workload = {"mlp 2-1", "float", "sgd", 64, 2, {"layers.0.weight", "layers.0.bias"}, {2, 1}};
+  profile.workload = {"mlp 2-1", "float", "sgd", 64, 2, {"layers.0.weight", "layers.0.bias"}, {2, 1}, {0, 1}, 1};
   profile.step.backward_begins = Seconds(1.25e-3), profile.step.backward_ends = Seconds(3e-3);
   profile.step.ready = {Seconds(2e-3), Seconds(2.5e-3)};
   profile.step.norm = Seconds(1e-4), profile.step.optimizer = Seconds(1.0 / 3);
   profile.step.check = cost::SecondsPerByte(1e-11), profile.step.moving = cost::SecondsPerByte(2e-10);
   profile.step.adding = cost::SecondsPerByte(3e-11), profile.step.pulse = Seconds(2e-4);
+  profile.step.narrowing = cost::SecondsPerByte(4e-10), profile.step.choosing = cost::SecondsPerByte(5e-10);
+  profile.step.spreading = cost::SecondsPerByte(6e-10);
   profile.steps = 20;
   return profile;
 }
@@ -31,6 +33,7 @@ TEST(ProfileFile, IsReadBackToTheLastDigit) {
   EXPECT_EQ(profile_json(read), profile_json(example()));
   EXPECT_EQ(read.step.optimizer, Seconds(1.0 / 3));
   EXPECT_EQ(read.step.pulse, Seconds(2e-4));
+  EXPECT_EQ(read.step.choosing.value(), 5e-10);
 }
 
 TEST(ProfileFile, SaysWhatIsWrong) {
@@ -51,6 +54,7 @@ TEST(ProfileFile, SaysWhatIsWrong) {
   refused(changed("\"norm_seconds\": 0.0001", "\"norm_seconds\": -1"), "'norm_seconds' is -1");
   refused(changed("\"norm_seconds\": 0.0001", "\"norm_seconds\": \"x\""), "'norm_seconds' is \"x\"");
   refused(changed("\"elements\": 2", "\"elements\": -2"), "fewer than no elements");
+  refused(changed("\"layer\": 1", "\"layer\": 2"), "its layers are not counted up");
   refused(changed("\"steps\": 20", "\"steps\": 0"), "no step was sampled");
   EXPECT_THAT([&] { read_profile(folder / "none.json"); }, ThrowsMessage<InputError>(HasSubstr("No such file")));
 }

@@ -12,7 +12,7 @@ using collectives::Driver;
 using collectives::Engine;
 
 TEST(Trainer, AllocatesNothingAfterTheFirstStepAtAnyStage) {
-  for (int stage = 0; stage <= 1; ++stage) {
+  for (int stage = 0; stage <= 3; ++stage) {
     Config config;
     config.zero = stage;
     config.widths = {50, 300, 10};
@@ -27,8 +27,28 @@ TEST(Trainer, AllocatesNothingAfterTheFirstStepAtAnyStage) {
         const long before = test::allocations();
         for (int step = 0; step < 30; ++step) trainer.step();  // over the border of an epoch
         EXPECT_EQ(test::allocations() - before, 0) << to_text(driver) << ", stage " << stage;
+        trainer.settle();
       });
     }
+  }
+}
+
+TEST(Trainer, AllocatesNothingAfterTheFirstStepWithCompression) {
+  for (const char* compress : {"bf16", "topk:16"}) {
+    Config config;
+    config.compress = compress;
+    config.widths = {50, 300, 10};
+    config.data = "synthetic";
+    config.batch = 32, config.momentum = 0.9;
+    const data::Dataset data = data::make_synthetic({320, 50, 10, 0, 1});
+    collectives::run_ranks(1, [&](int, std::unique_ptr<comm::Transport> transport) {
+      Engine engine(std::move(transport), {.driver = Driver::polling});
+      Trainer<float> trainer(config, engine, data, nullptr);
+      trainer.step(), trainer.step();
+      const long before = test::allocations();
+      for (int step = 0; step < 30; ++step) trainer.step();
+      EXPECT_EQ(test::allocations() - before, 0) << compress;
+    });
   }
 }
 

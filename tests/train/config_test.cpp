@@ -82,6 +82,28 @@ TEST(Config, FitsSegmentsAndTheirNumberToTheLink) {
   EXPECT_EQ(sync_options(config).segment, Bytes(64 << 10));
 }
 
+TEST(Config, RefusesCompressionWhereItMakesNoSense) {
+  expect_refused([](Config& c) { c.compress = "gzip"; }, "'gzip' is no compression");
+  expect_refused([](Config& c) { c.compress = "topk:"; }, "a whole number follows topk:");
+  expect_refused([](Config& c) { c.compress = "topk:0"; }, "one value in 1 to 1048576");
+  expect_refused([](Config& c) { c.compress = "topk:1.5"; }, "a whole number");
+  expect_refused([](Config& c) { c.compress = "topk:16", c.zero = 1; },
+                 "compress = topk:16 with zero = 1 (sparse gradients are gathered whole by every rank");
+  expect_refused([](Config& c) { c.compress = "topk:16", c.algorithm = "direct"; },
+                 "compress = topk:16 with algorithm = direct");
+  expect_refused([](Config& c) { c.compress = "bf16", c.zero = 3; },
+                 "compress = bf16 with zero = 3 (most of what stage 3 sends are weights");
+  expect_refused([](Config& c) { c.compress = "bf16", c.type = "double"; }, "bfloat16 is half of a float");
+  Config config;
+  for (const char* compress : {"none", "bf16", "topk:1", "topk:16"}) {
+    config.compress = compress;
+    validate(config);
+    EXPECT_EQ(to_text(sync_options(config).compression), compress);
+  }
+  config.compress = "bf16", config.zero = 1;
+  validate(config);
+}
+
 TEST(Config, RunsBucketsByTheRingUnlessItIsTold) {
   Config config;
   const auto algorithm = [&](int bytes) { return bucket_execution(Bytes(bytes), sync_options(config)).algorithm; };

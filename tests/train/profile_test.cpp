@@ -36,6 +36,9 @@ TEST(Profile, IsOfTheStepsAfterTheFirstFive) {
     EXPECT_GT(profile.check.value(), 0);
     EXPECT_GT(profile.moving.value(), 0);
     EXPECT_GT(profile.adding.value(), 0);
+    EXPECT_GT(profile.narrowing.value(), 0);
+    EXPECT_GT(profile.choosing.value(), 0);
+    EXPECT_GT(profile.spreading.value(), 0);
   });
 }
 
@@ -53,6 +56,17 @@ TEST(Profile, ServesOnlyRunsThatComputeTheSame) {
   Config doubles;
   doubles.type = "double";
   refused(workload(doubles, "mlp", layout, 64), "type float, this run has double");
+}
+
+TEST(Profile, DoesNotKnowEarlierMicroBatches) {
+  Profile profile;
+  profile.workload.accumulate = 2;
+  Config config;
+  config.zero = 1;
+  EXPECT_EQ(profiled_step(config, profile, Bytes(4)).stage, 1);
+  config.zero = 2;
+  EXPECT_THAT([&] { profiled_step(config, profile, Bytes(4)); },
+              ThrowsMessage<InputError>(HasSubstr("ZeRO stage 2 with 2 micro-batches cannot be predicted")));
 }
 
 }  // namespace

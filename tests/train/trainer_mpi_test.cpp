@@ -136,7 +136,7 @@ TEST_F(TrainerOverMpi, GivesTheSameLossesByEveryAlgorithm) {
 TEST_F(TrainerOverMpi, TrainsAtEveryStageOfZeroLikeStage0) {
   const Config config = twenty_steps();
   const auto plain = train<double>(config, data_, all_ranks(), Driver::polling);
-  for (const int stage : {1}) {
+  for (const int stage : {1, 2, 3}) {
     for (const Driver driver : {Driver::blocking, Driver::polling, Driver::thread}) {
       Config sharded = config;
       sharded.zero = stage;
@@ -147,6 +147,24 @@ TEST_F(TrainerOverMpi, TrainsAtEveryStageOfZeroLikeStage0) {
             << stage << ' ' << s;
       }
     }
+  }
+}
+
+TEST_F(TrainerOverMpi, TrainsWithCompressedGradientsToTheSameBitsOnEveryRankWithEveryDriver) {
+  for (const char* compress : {"bf16", "topk:16"}) {
+    Config config = twenty_steps();
+    config.compress = compress;
+    const auto polling = train<float>(config, data_, all_ranks(), Driver::polling);
+    EXPECT_EQ(polling.weights, train<float>(config, data_, all_ranks(), Driver::blocking).weights) << compress;
+    EXPECT_EQ(polling.weights, train<float>(config, data_, all_ranks(), Driver::thread).weights) << compress;
+    EXPECT_LT(polling.steps.back().loss, polling.steps.front().loss) << compress;
+    const std::string bits(reinterpret_cast<const char*>(polling.weights.data()),
+                           polling.weights.size() * sizeof(float));
+    for (const std::string& other : world_.all_gather(bits)) EXPECT_TRUE(other == bits) << compress;
+    const double formula = config.compress == "bf16"
+                               ? 2.0 * (world_.size() - 1) * static_cast<double>(polling.weights.size()) * 2
+                               : (world_.size() - 1) * world_.size() * polling.steps[0].payload.as_double();
+    for (const StepRecord& record : polling.steps) EXPECT_EQ(world_.sum(record.wire.as_double()), formula) << compress;
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 using collectives::Driver;
 using collectives::Engine;
 
-const std::vector<int> kStages{1};
+const std::vector<int> kStages{1, 2, 3};
 constexpr long kSteps = 20;
 
 // What all ranks say of a run.
@@ -172,6 +172,7 @@ TEST_F(Zero, GivesTheGoldenLossesAndNorm) {
         if (step > 0) continue;
         EXPECT_TRUE(std::abs(record.gradient_norm - golden::kFirstNorm) <= 1e-10) << record.gradient_norm;
       }
+      trainer.settle();
     });
   }
 }

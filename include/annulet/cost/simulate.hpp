@@ -21,13 +21,19 @@ struct LaunchedCollective {
   std::vector<const schedule::Plan*> plans;  // [rank]
   Bytes element{4};
   std::vector<Seconds> launched;  // [rank], any common origin
+  SecondsPerByte handling{};      // what its sender, and its receiver, do to each byte besides
 };
 
 // Ranks that compute look at their messages only now and then, and nothing in MPI moves unless somebody looks: neither
 // a message that is due leaves its sender, nor does one that has arrived reach its receiver.
 struct Attention {
-  Seconds period{0};  // between looks of a rank, a launch being one as well; 0: all the time
-  Seconds until{0};   // from then on nobody computes
+  struct Interval {
+    Seconds begin, end;
+  };
+  static constexpr Seconds kNever = Seconds::max();
+
+  Seconds period{0};             // between looks of a rank that computes, a launch being one as well
+  std::vector<Interval> busy{};  // when ranks compute, ascending; in between, or where two meet, they look
 };
 
 struct SimulationOptions {

@@ -1,17 +1,19 @@
 #pragma once
-// What a data-parallel step takes, from a profile of one rank's computing and a link: the event simulation of the plans
-// that the engine runs, launched when the driver would launch them. All ranks compute alike.
+// What a data-parallel step takes at one of ZeRO's stages, from a profile of one rank's computing and a link: the event
+// simulation of the plans that the engine runs, launched when the driver would launch them. All ranks compute alike.
 //   blocking         every bucket is launched when backward has ended
 //   polling, thread  a bucket is launched when its last gradient is final; while backward runs, moving and adding bytes
 //                    takes time of the computing core, which delays backward (thread: unless the progress thread has a
 //                    core of its own), and messages are looked at only at backward's pulses
-//   step = backward's end + exposed + norm / p + control record + optimiser
+//   step = backward's end + exposed + norm / p + control record + optimiser (from stage 1 on a p-th of it)
+// Weights that a step's update has sent on their way (stages 1 and 2) belong to the step in which they arrive.
 // For the same inputs the same number, whoever asks: a run, a search for the best bucket cap, a planner.
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "annulet/cost/network.hpp"
-#include "annulet/schedule/gradient_plan.hpp"
+#include "annulet/schedule/exchange.hpp"
 
 namespace annulet::cost {
 
@@ -20,12 +22,15 @@ struct StepProfile {
   Seconds backward_begins{0};    // data and forward are done
   std::vector<Seconds> ready{};  // [tensor] in layout order: its gradient is final
   Seconds backward_ends{0};
-  Seconds norm{0};           // squared norm of all gradients; p ranks take it of a p-th each
-  Seconds optimizer{0};      // update, and what else a step does
-  SecondsPerByte check{0};   // looking for bad values before a bucket is launched; not in the instants above
-  SecondsPerByte moving{0};  // taking a byte to or from the link: a copy, where the network does not know better
-  SecondsPerByte adding{0};  // adding a received byte
-  Seconds pulse{0};          // between two pulses of backward, seen from a random instant
+  Seconds norm{0};              // squared norm of all gradients; p ranks take it of a p-th each
+  Seconds optimizer{0};         // update, and what else a step does
+  SecondsPerByte check{0};      // looking for bad values before a bucket is launched; not in the instants above
+  SecondsPerByte moving{0};     // taking a byte to or from the link: a copy, where the network does not know better
+  SecondsPerByte adding{0};     // adding a received byte
+  SecondsPerByte narrowing{0};  // a byte under way made of, or turned into, wider elements (bf16)
+  SecondsPerByte choosing{0};   // choosing what is sent of a byte of gradients (topk)
+  SecondsPerByte spreading{0};  // adding a byte of somebody's piece to a bucket (topk)
+  Seconds pulse{0};             // between two pulses of backward, seen from a random instant
 };
 
 enum class Driver { blocking, polling, thread };  // as collectives::Driver
@@ -35,6 +40,9 @@ struct StepInput {
   std::vector<Elements> tensors;  // [tensor] elements
   Bytes element{4};
   schedule::SyncOptions sync;
+  int stage = 0;                            // of ZeRO
+  std::vector<std::size_t> layers{};        // [tensor] as nn::Tensor's; empty: each tensor is one; needed at stage 3
+  std::optional<std::size_t> tied_layer{};  // which is used at both ends
   Network network;
   int world = 1;
   Driver driver = Driver::blocking;
@@ -58,6 +66,8 @@ struct StepPrediction {
   Seconds backward_begins{0};
   Seconds backward_ends{0};
   Seconds exposed{0};    // from there until the last bucket is summed
+  Seconds weights{0};    // waited in forward and backward for weights (ZeRO)
+  Seconds room{0};       // waited in backward for room for gradients (ZeRO 2 and 3)
   Seconds control{0};    // the control record
   Seconds optimizer{0};  // norm and update
   Seconds step{0};

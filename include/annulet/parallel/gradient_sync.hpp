@@ -3,15 +3,17 @@
 // bucket's ring collective is launched while backward works on earlier layers (PyTorch DDP, Li et al. 2020,
 // section 3.2.3). Every rank launches every bucket, also one whose share of the batch is empty.
 // This class is stage 0 of ZeRO, with all-reduces, and stage 1, with reduce-scatters: buckets are slices of one flat
-// buffer, gradients are summed in place, and of several micro-batches the last one communicates. Stage 2 derives from
-// it.
+// buffer, gradients are summed in place, and of several micro-batches the last one communicates. Stages 2 and 3 derive
+// from it, and so does top-k compression. With compression bf16 gradients travel as bfloat16 and are added in float; a
+// rank rounds the sums it has finished as if they had travelled, so that every stage has the same ones.
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "annulet/collectives/engine.hpp"
 #include "annulet/nn/model.hpp"
-#include "annulet/schedule/zero.hpp"
+#include "annulet/schedule/exchange.hpp"
 
 namespace annulet::parallel {
 
@@ -55,7 +57,7 @@ class GradientSync : public nn::Progress {
   virtual nn::TensorValues<T> values() { return gradients_; }
   virtual nn::Accumulate accumulation(Elements micro_batch) const;
 
-  void begin_step();
+  virtual void begin_step();
   virtual void begin_micro_batch(bool last);  // not needed where there is one
   void gradient_ready(std::size_t tensor) override;
   void pulse() override;
@@ -72,6 +74,7 @@ class GradientSync : public nn::Progress {
 
   std::span<const schedule::Bucket> buckets() const { return buckets_; }
   std::span<const schedule::Interval> shard() const { return shard_; }  // [bucket] the chunk that this rank owns
+  std::span<const schedule::Exchange> exchanges() const { return exchanges_; }  // [bucket]
   const schedule::Plan& plan(std::size_t bucket) const;
   BucketTimes times(std::size_t bucket) const;
 
@@ -79,17 +82,38 @@ class GradientSync : public nn::Progress {
   Bytes planned_bytes() const { return planned_; }
   Bytes launched_bytes() const { return launched_; }
 
-  // How long this step has waited inside backward.
+  // Bytes that this rank brings to all buckets together.
+  Bytes payload() const;
+
+  // How long backward has waited so far.
   virtual Seconds waited() const { return Seconds(0); }
 
+  // How long choosing what is sent took of this step's backward, and adding up what came, wherever that was done.
+  virtual Seconds packing() const { return Seconds(0); }
+  virtual Seconds unpacking() const { return Seconds(0); }
+
  protected:
+  // What a bucket runs, and on what: `data` become the sums, or something from which `finish` makes them.
+  struct Traffic {
+    schedule::Exchange exchange;
+    collectives::ElementType element;
+    std::span<T> gradients;
+    std::span<std::byte> data;
+    std::function<void(std::span<std::byte> data)> finish{};
+  };
+
   // Declares nothing: that is left to declare(), for all buckets.
   GradientSync(collectives::Engine& engine, std::vector<schedule::Bucket> buckets);
   void declare(schedule::Collective collective, const SyncOptions& options, std::vector<std::span<T>> memory);
+  void declare(const SyncOptions& options, std::vector<Traffic> traffic);
 
   std::size_t bucket_of(std::size_t tensor) const { return bucket_of_[tensor]; }
+  bool complete(std::size_t bucket) const { return missing_[bucket] == 0; }  // final in this micro-batch
   bool running(std::size_t bucket) const { return !engine_.finished(operations_[bucket]); }
   void wait(std::size_t bucket) { engine_.wait(operations_[bucket]); }
+
+  // A bucket's gradients are final and about to be launched.
+  virtual void pack(std::size_t bucket) { (void)bucket; }
 
   // A bucket of the last micro-batch is summed.
   virtual void arrived(std::size_t bucket) { (void)bucket; }
@@ -97,11 +121,14 @@ class GradientSync : public nn::Progress {
  private:
   void launch(std::size_t bucket);
   void check(std::size_t bucket);
+  schedule::Interval finished_here(const schedule::Exchange& exchange, std::size_t bucket,
+                                   const SyncOptions& options) const;
 
   collectives::Engine& engine_;
   std::span<T> gradients_;
   std::vector<schedule::Bucket> buckets_;
   std::vector<schedule::Interval> shard_;
+  std::vector<schedule::Exchange> exchanges_;
   std::vector<std::span<T>> memory_;    // [bucket]
   std::vector<std::size_t> bucket_of_;  // [tensor]
   std::vector<std::size_t> missing_;    // [bucket]: tensors whose gradient is not final yet

@@ -17,6 +17,7 @@ struct ModelStateOptions {
   int stage = 0;
   nn::OptimizerOptions optimizer{};
   SyncOptions sync{};
+  Freed freed = Freed::left;  // stage 3
 };
 
 template <class T>
@@ -52,15 +53,15 @@ class ModelState final : public nn::Progress {
   Bytes launched_bytes() const { return gradients_->launched_bytes() + weights_->launched_bytes(); }
 
   // How long passes have waited for weights, and backward for room for gradients, since the beginning of the step.
-  Seconds waited_for_weights() const { return weights_->waited() - waited_before_; }
-  Seconds waited_for_gradients() const { return gradients_->waited(); }
+  Seconds waited_for_weights() const { return weights_->waited() - weights_before_; }
+  Seconds waited_for_gradients() const { return gradients_->waited() - gradients_before_; }
 
  private:
   AlignedVector<T> all_gradients_;  // stages 0 and 1
   std::unique_ptr<GradientSync<T>> gradients_;
   std::unique_ptr<WeightSync<T>> weights_;
   std::unique_ptr<nn::Optimizer<T>> optimizer_;
-  Seconds waited_before_{0};
+  Seconds weights_before_{0}, gradients_before_{0};  // waited before this step
 };
 
 }  // namespace annulet::parallel

@@ -67,4 +67,14 @@ std::unique_ptr<WeightSync<T>> make_gathered_weights(collectives::Engine& engine
                                                      std::span<const schedule::Bucket> buckets,
                                                      const SyncOptions& options);
 
+// What becomes of gathered weights that nobody needs any more: `spoilt` makes them NaN, so that a test sees who reads
+// them.
+enum class Freed { left, spoilt };
+
+// Stage 3; a bucket is a layer.
+template <class T>
+std::unique_ptr<WeightSync<T>> make_sharded_weights(collectives::Engine& engine, const nn::Layout& layout,
+                                                    std::span<const schedule::Bucket> layers,
+                                                    const SyncOptions& options, Freed freed);
+
 }  // namespace annulet::parallel

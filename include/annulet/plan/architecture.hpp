@@ -51,6 +51,10 @@ struct ModelTensor {
 // keys and values in one tensor), with learned positions, and Llama's without; an mlp's are as in nn/mlp.hpp.
 std::vector<ModelTensor> tensors(const Architecture& architecture);
 
+// [tensor] its layer, as nn::Tensor has it: tensors that are used together, counted from the output; a tied embedding
+// is one of its own.
+std::vector<std::size_t> layers(const Architecture& architecture);
+
 // An mlp's matrices count as ffn.
 struct Parameters {
   Elements embedding = 0, positions = 0, attention = 0, ffn = 0, norms = 0, biases = 0, head = 0;

@@ -5,6 +5,7 @@
 //   sparse / dense on the wire = p payload / (2 M),  equal at p = 2 M / payload
 // With density d, a payload of d n (value + index) bits against M of n dense bits: p = 2 dense / (d (value + index)).
 // Narrow types stay dense: they are added on the way, and save what they are narrower.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,10 @@ Answer plan_compress(const CompressQuestion& question);
 
 // 2 dense / (density (value + index)), the ranks at which both put the same bytes on the wire.
 double break_even_ranks(double density, int dense_bits, int value_bits, int index_bits);
+
+// The ranks with which gathering the payload of each puts as many bytes on the wire as all-reducing `dense` bytes does;
+// and the least number, up to a million, with which it takes at least as long.
+double break_even_ranks(Bytes payload, Bytes dense);
+std::optional<int> slower_from_ranks(Bytes payload, Bytes dense, const cost::Machine& machine);
 
 }  // namespace annulet::plan

@@ -1,11 +1,12 @@
 #pragma once
 // A data-parallel training step before it is made: compute from operations, peak and efficiency, communication bucket
 // by bucket by the engine's own prediction (cost::predict_step), and the two together:
-//   waiting     compute, then one ring all-reduce of all gradients
+//   waiting     compute, then one ring all-reduce of all gradients, or what a stage of ZeRO or a compression sends
 //   buckets     predict_step: blocking, or overlapped by a progress thread or the device itself
 //   bound       max(compute, all-reduce): no overlap can do better
 // MFU = model operations / (ranks x peak x time) (Chowdhery et al. 2022, appendix B); HFU counts recomputation too.
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,12 @@ namespace annulet::plan {
 // What a model computes and sends, whatever it is; operations for one token (or sample).
 struct Work {
   std::string model;
-  std::vector<Elements> tensors;  // in the order in which backward finishes their gradients
-  std::vector<Flops> backward;    // [tensor], with what is recomputed before it
-  Flops per_token;                // forward and backward: model operations
-  Flops recomputed_per_token{0};  // besides
+  std::vector<Elements> tensors;            // in the order in which backward finishes their gradients
+  std::vector<Flops> backward;              // [tensor], with what is recomputed before it
+  Flops per_token;                          // forward and backward: model operations
+  Flops recomputed_per_token{0};            // besides
+  std::vector<std::size_t> layers{};        // [tensor] as plan::layers
+  std::optional<std::size_t> tied_layer{};  // which is used at both ends
 
   Elements parameters() const;
 };
@@ -40,6 +43,7 @@ struct StepQuestion {
   Bytes gradient{2};    // of an element on the wire
   schedule::SyncOptions sync{};
   std::string machine_name{};  // the file, for messages; empty: the machine's source
+  int stage = 0;               // of ZeRO
 
   const std::string& machine_text() const { return machine_name.empty() ? machine.source : machine_name; }
 };
@@ -63,7 +67,7 @@ cost::StepInput step_input(const StepQuestion& question, cost::Driver driver);
 
 struct StepPlan {
   Seconds compute{0};     // forward, backward and what is recomputed
-  Seconds all_reduce{0};  // of all gradients at once
+  Seconds all_reduce{0};  // of all gradients at once, or what else is sent
   cost::StepPrediction blocking, overlapped;
 
   Seconds waiting() const { return compute + all_reduce; }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "annulet/schedule/buckets.hpp"
+#include "annulet/schedule/compression.hpp"
 #include "annulet/schedule/execution.hpp"
 
 namespace annulet::schedule {
@@ -15,8 +16,9 @@ struct SyncOptions {
   Bytes first_bucket{1 << 20};  // cap of the first
   Bytes segment{256 << 10};     // most bytes in one message
   int slots = 2;                // received segments that may wait to be added
-  // Which algorithm runs buckets of so many bytes; sizes that are in no range: the ring.
+  // Which algorithm runs buckets of so many bytes under way; sizes that are in no range: the ring.
   std::vector<ExecutionRange> executions{};
+  Compression compression{};
 };
 
 // `tensor_sizes` in layout order, `element` bytes each; caps below one element hold one element.

@@ -56,6 +56,7 @@ struct Config {
   std::string driver = "auto";
   std::optional<Bytes> bucket;  // nothing: auto
   std::string algorithm = "ring";
+  std::string compress = "none";
   Bytes first_bucket{1 << 20}, segment{0};
   int slots = 0;
   std::string emulate;
@@ -70,8 +71,9 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("epochs", c.epochs, "passes over the training data, where steps is -1");
   visit("batch", c.batch, "samples of a step over all ranks (the global batch)");
   visit("accumulate", c.accumulate, "micro-batches a rank adds up before it communicates once");
-  visit("zero", c.zero,
-        "stage of ZeRO: 0 every rank keeps all, 1 each keeps and updates its shard of the optimiser's state");
+  visit(
+      "zero", c.zero,
+      "stage of ZeRO, what each rank keeps only its shard of: 1 the optimiser's state, 2 gradients too, 3 weights too");
   visit("seed", c.seed, "of initial weights, sample order and dropout");
   visit("type", c.type, "what is computed in: float or double");
   visit("init", c.init, "a safetensors file to start from instead of the seed");
@@ -129,6 +131,8 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("algorithm", c.algorithm,
         "of buckets' all-reduces: ring or another; auto, by predicted cost; or by size as "
         "recursive_doubling:0-8KiB;ring:1MiB-max, auto elsewhere");
+  visit("compress", c.compress,
+        "gradients on the wire: none, bf16, or topk:16 (one value in 16 with its position; the rest is sent later)");
   visit("segment", c.segment, "most bytes in one message; 0: by the link");
   visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
   visit("emulate", c.emulate, "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
@@ -145,6 +149,9 @@ parallel::SyncOptions sync_options(const Config& config);  // by the ring where 
 
 // What the algorithm option says of buckets by size, if something is left to be chosen by predicted cost.
 std::optional<std::vector<schedule::ExecutionRange>> preferred_executions(const Config& config);
+
+// Refuses a compression that makes no sense with the stage of ZeRO, the algorithm or the type. Throws InputError.
+void validate_compression(const Config& config);
 
 // Checks what can be checked before anything is read or measured. Throws InputError.
 void validate(const Config& config);

@@ -1,6 +1,7 @@
 #pragma once
 // What computing costs one rank, measured by a run in which nobody else is waited for, and used to predict runs with
 // more ranks before they begin. Medians over sampled steps, the first five left out; one clock read per tensor.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ struct Workload {
   Elements accumulate = 1;
   std::vector<std::string> tensors;  // names, in layout order
   std::vector<Elements> sizes;       // [tensor]
+  std::vector<std::size_t> layers;   // [tensor]
+  std::optional<std::size_t> tied_layer;
 
   friend bool operator==(const Workload&, const Workload&) = default;
 };
@@ -35,7 +38,8 @@ struct Profile {
 };
 
 // The step that a run of `config` (its bucket caps decided) makes with gradients of `element` bytes each, as
-// cost::predict_step wants it; who takes part is left to the caller: network, world, driver and spare core.
+// cost::predict_step wants it; who takes part is left to the caller: network, world, driver and spare core. Throws
+// InputError where the profile does not say enough: of accumulated micro-batches it knows the last one only.
 cost::StepInput profiled_step(const Config& config, const Profile& profile, Bytes element);
 
 // Throws InputError naming what differs and how to make a profile that fits.

@@ -23,7 +23,9 @@ struct StepSeconds {
   Seconds room{0};       // the part of it that waited in backward for room for gradients (ZeRO 2 and 3)
   Seconds optimizer{0};  // norm, clipping, update
   Seconds total{0};
-  Seconds norm{0};  // the part of `optimizer` that took the norm of this rank's chunks
+  Seconds norm{0};    // the part of `optimizer` that took the norm of this rank's chunks
+  Seconds pack{0};    // the part of `backward` that chose what is sent (top-k)
+  Seconds unpack{0};  // adding up what came (top-k), wherever it was done
 };
 
 struct StepRecord {
@@ -33,7 +35,7 @@ struct StepRecord {
   double gradient_norm = 0;  // before clipping
   Elements samples = 0;      // of the global batch
   StepSeconds seconds;
-  Bytes payload{0};  // gradients that rank 0 originates
+  Bytes payload{0};  // gradients that rank 0 originates, compressed
   Bytes wire{0};     // gradients and weights that rank 0 sent since the last step's gradients were summed
 };
 
@@ -95,7 +97,8 @@ struct RunInfo {
 struct Summary {
   std::uint64_t seed = 0;
   int ranks = 1;
-  int zero = 0;  // the stage
+  int zero = 0;          // the stage
+  std::string compress;  // as the option is spelt
   std::string driver, algorithm;
   Elements parameters = 0;
   long steps = 0;
@@ -109,6 +112,9 @@ struct Summary {
   std::optional<Seconds> median_exposed, median_skew;
   std::optional<double> hidden_fraction;                             // 1 - exposed buckets / measured
   Bytes wire_per_step{0}, planned_wire_per_step{0};                  // over all ranks; gradients and weights
+  Bytes dense_wire_per_step{0};                                      // the same without compression
+  Bytes payload{0}, dense_payload{0};                                // gradients that a rank brings to a step
+  std::optional<Seconds> median_pack, median_unpack;                 // of rank 0
   std::vector<Bytes> wire_by_rank;                                   // per step
   Bytes control_per_step{0};                                         // over all ranks
   std::optional<Seconds> all_reduce_measured, all_reduce_predicted;  // medians of sampled steps

@@ -47,10 +47,8 @@ class StepSamples {
 
   // What is needed to set predictions beside the samples; `clock` is this rank's.
   struct Context {
-    std::span<const schedule::Bucket> buckets;
-    Bytes element;
+    std::span<const schedule::Exchange> exchanges;  // [bucket]
     parallel::SyncOptions sync;
-    schedule::Collective collective;  // of a bucket
     cost::Network network;
     ClockDrift clock;
     std::optional<long> also{};  // a step that must not be left out, however many there are
