@@ -14,11 +14,6 @@
 #include "part.hpp"
 
 namespace annulet::parallel {
-std::vector<Elements> sizes_of(const nn::Layout& layout) {
-  std::vector<Elements> sizes;
-  for (const nn::Tensor& tensor : layout.tensors()) sizes.push_back(tensor.count);
-  return sizes;
-}
 
 void GradientInstants::pulse(Instant now) {
   if (looked) {
