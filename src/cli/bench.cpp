@@ -114,8 +114,8 @@ class Bench {
   std::string fingerprint() const {
     return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", fmt::join(arguments_.collectives, ","), arguments_.type,
                        arguments_.reduction, arguments_.root, fmt::join(arguments_.algorithms, ","),
-                       arguments_.smallest.value(), arguments_.largest.value(), arguments_.factor, options_.segment.value(),
-                       options_.slots, machine_.has_value(), arguments_.config.emulate);
+                       arguments_.smallest.value(), arguments_.largest.value(), arguments_.factor,
+                       options_.segment.value(), options_.slots, machine_.has_value(), arguments_.config.emulate);
   }
 
   void check_sizes() const {

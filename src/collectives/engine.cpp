@@ -52,7 +52,8 @@ class Engine::Core {
     ANNULET_EXPECTS(launches_ == 0, "operations are declared before the first launch");
     slots_.push_back(std::make_unique<Slot>(std::move(spec)));
     for (auto& scratch : scratch_) {
-      scratch.memory.resize(std::max(scratch.memory.size(), slots_.back()->operation.scratch_bytes()));
+      const std::size_t needed = slots_.back()->operation.scratch_bytes();
+      if (needed > scratch.memory.size()) scratch.memory = AlignedVector<std::byte>(needed, account_);
     }
     launched_.reserve(slots_.size()), taken_.reserve(slots_.size());
     return OperationId{slots_.size() - 1};
@@ -107,6 +108,7 @@ class Engine::Core {
 
   std::size_t declared() const { return slots_.size(); }
   const EngineOptions& options() const { return options_; }
+  Bytes scratch() const { return account_.held(); }
   const comm::Transport& transport() const { return *transport_; }
 
  private:
@@ -296,6 +298,7 @@ class Engine::Core {
   std::unique_ptr<comm::Transport> transport_;
   EngineOptions options_;
   std::vector<std::unique_ptr<Slot>> slots_;
+  MemoryAccount account_{"scratch"};
   std::vector<Scratch> scratch_;     // one per operation that may be active
   std::vector<std::size_t> active_;  // oldest first
   std::vector<std::size_t> taken_;   // launched, waiting for room
@@ -339,6 +342,18 @@ void Engine::wait(OperationId id) { core_->wait(id); }
 void Engine::poll() { core_->poll(); }
 bool Engine::finished(OperationId id) const { return core_->slot_of(id).done.load(); }
 const Timeline& Engine::timeline(OperationId id) const { return core_->slot_of(id).timeline; }
+Bytes Engine::scratch() const { return core_->scratch(); }
+
+// Every operation fits into each.
+Bytes Engine::planned_scratch() const {
+  Bytes largest{0};
+  for (std::size_t i = 0; i < declared(); ++i) {
+    const OperationSpec& operation = spec(OperationId{i});
+    largest = std::max(largest, Bytes(static_cast<std::int64_t>(operation.element.size)) * operation.plan->scratch);
+  }
+  return largest * core_->options().active;
+}
+
 Driver Engine::driver() const { return core_->options().driver; }
 int Engine::rank() const { return core_->transport().rank(); }
 int Engine::world() const { return core_->transport().world(); }

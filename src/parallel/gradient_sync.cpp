@@ -32,12 +32,6 @@ auto rounding(const collectives::ElementType& element, schedule::Interval elemen
 
 }  // namespace
 
-std::vector<Elements> sizes_of(const nn::Layout& layout) {
-  std::vector<Elements> sizes;
-  for (const nn::Tensor& tensor : layout.tensors()) sizes.push_back(tensor.count);
-  return sizes;
-}
-
 void GradientInstants::pulse(Instant now) {
   if (looked) {
     const Seconds since = now - *looked;
