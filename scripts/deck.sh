@@ -53,6 +53,10 @@ show plan collectives --model llama-7b --machine network-400g --ranks 64
 statement "4. Sparse gradients differ in layout and cannot be added on the way: each of the p-1 pieces arrives whole. So" \
   "one value in sixteen, with its position, stops paying at 16 workers."
 show plan compress --model llama-7b --machine network-400g --ranks 2,8,16,64
+show_on 4 train --config configs/peer-gpt.toml --model.layers 1 --steps 8 --batch 16 --compress topk:16 --out "$work/sparse" \
+  >"$work/log"
+head -n 1 "$work/log"
+grep -E '^(wire bytes|compressed|stops paying|choosing)' "$work/log"
 
 statement "5. Plain data parallelism keeps all 16 bytes a parameter on every worker. ZeRO shards them: the optimiser's" \
   "first, then gradients, then weights, which alone costs more traffic."

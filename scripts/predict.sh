@@ -1,20 +1,22 @@
 #!/usr/bin/env bash
 # Is a step what was predicted before it? For each configuration and emulated link: what calibration finds there, as a
-# machine file; then, for each bucket cap and driver, a profile of one rank (two lone ranks compute at once, as two ranks on
-# two cores do) and two ranks that train. prediction.json is written before the first step; the table sets it beside the
-# median step.
+# machine file; then, for each bucket cap, driver and setup (ranks, stage of ZeRO, compression), a profile of one rank (as
+# many lone ranks compute at once, as on the same cores they will) and the ranks that train. prediction.json is written
+# before the first step; the table sets it beside the median step.
 # A shared core has good and bad seconds: this one computes the same forward pass in 8.7 ms or in 11.3 ms. What a network
-# does is seen only where both runs had cores of one speed, so a round counts if the forward pass, which no communication
-# touches, took the run within 5 % of what it took the profile, and otherwise is made again. Of the rounds that count the
+# does is seen only where both runs had cores of one speed, so a round counts if the forward pass, without what it waited
+# for, took the run within 5 % of what was predicted of the profile's, and otherwise is made again. Of the rounds that count the
 # one with the middle error is shown, with how many were made.
 #   predict.sh [CONFIG...]      default configs/peer-mlp.toml configs/peer-gpt.toml; their `batch` is a rank's share
-#   LINKS, CAPS, DRIVERS   separated by spaces; STEPS of a run (30); ROUNDS that count (5); TRIES for them (15)
+#   LINKS, CAPS, DRIVERS, SETUPS (2/0/none: RANKS/STAGE/COMPRESSION)   separated by spaces
+#   STEPS of a run (30); ROUNDS that count (5); TRIES for them (15)
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 if [ $# -eq 0 ]; then set -- configs/peer-mlp.toml configs/peer-gpt.toml; fi
 read -r -a links <<<"${LINKS:-alpha=1ms,bandwidth=250MB/s alpha=200us,bandwidth=500MB/s}"
 read -r -a caps <<<"${CAPS:-256KiB 1MiB 4MiB}"
 read -r -a drivers <<<"${DRIVERS:-blocking polling thread}"
+read -r -a setups <<<"${SETUPS:-2/0/none}"
 steps=${STEPS:-30} rounds=${ROUNDS:-5} tries=${TRIES:-15}
 annulet=$build/annulet
 [ -x "$annulet" ] || die "predict: $annulet is not there. Run scripts/quickstart.sh or scripts/test.sh first."
@@ -23,29 +25,30 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 value() { sed -n "s/^ *\"$2\": \([0-9.e+-]*\),\{0,1\}\$/\1/p" "$1" | head -n 1; }
 
-# profile CONFIG, as $work/profile/profile.json
+# profile CONFIG RANKS, as $work/profile/profile.json
 profile() {
-  local options=(--config "$1" --steps "$steps" --record-profile --overwrite)
-  "$annulet" train "${options[@]}" --out "$work/lone" >/dev/null &
+  local options=(--config "$1" --steps "$steps" --record-profile --overwrite) rank
+  for ((rank = 1; rank < $2; ++rank)); do "$annulet" train "${options[@]}" --out "$work/lone$rank" >/dev/null & done
   "$annulet" train "${options[@]}" --out "$work/profile" >/dev/null
-  wait $!
+  wait
 }
 
 # machine LINK: what calibration finds on the emulated link, as $work/machine.toml
 machine() { launch 2 "$annulet" calibrate --emulate "$1" --out "$work/machine.toml" >/dev/null; }
 
-# measure CONFIG LINK CAP DRIVER: predicted and measured seconds of a step, then of the forward pass
+# measure CONFIG LINK CAP DRIVER SETUP: predicted and measured seconds of a step, then of the forward pass
 measure() {
-  local batch
-  batch=$((2 * $(sed -n 's/^batch *= *\([0-9]*\).*/\1/p' "$1")))
-  launch 2 "$annulet" train --config "$1" --steps "$steps" --batch "$batch" --emulate "$2" --bucket "$3" \
-    --first-bucket "$3" --driver "$4" --machine "$work/machine.toml" --predict-from "$work/profile/profile.json" \
-    --overwrite --out "$work/run" >/dev/null
+  local batch ranks stage compression
+  IFS=/ read -r ranks stage compression <<<"$5"
+  batch=$((ranks * $(sed -n 's/^batch *= *\([0-9]*\).*/\1/p' "$1")))
+  launch "$ranks" "$annulet" train --config "$1" --steps "$steps" --batch "$batch" --emulate "$2" --bucket "$3" \
+    --first-bucket "$3" --driver "$4" --zero "$stage" --compress "$compression" --machine "$work/machine.toml" \
+    --predict-from "$work/profile/profile.json" --overwrite --out "$work/run" >/dev/null
   local prediction=$work/run/prediction.json summary=$work/run/summary.json measured
   measured=$(value "$summary" median_step_seconds)
   [ -n "$measured" ] || die "predict: a run of $1 has no median step. Give it more STEPS."
   printf '%s %s %s %s\n' "$(value "$prediction" step_seconds)" "$measured" \
-    "$(value "$prediction" backward_begins)" "$(value "$summary" median_forward_seconds)"
+    "$(value "$prediction" forward_seconds)" "$(value "$summary" median_forward_seconds)"
 }
 
 # Of lines from measure those in which the cores kept their speed.
@@ -54,30 +57,32 @@ steady() { awk '{e = $4 / $3 - 1} e <= 0.05 && e >= -0.05' "$1"; }
 # Of such lines the one with the middle error.
 middle() { awk '{print $2 / $1, $0}' | sort -g | awk '{line[NR] = $2 " " $3} END {print line[int((NR + 1) / 2)]}'; }
 
-# cell CONFIG LINK CAP DRIVER: a line of the table
+# cell CONFIG LINK CAP DRIVER SETUP: a line of the table
 cell() {
   local times=$work/times made
   : >"$times"
   for ((made = 0; made < tries && $(steady "$times" | wc -l) < rounds; ++made)); do
-    profile "$1"
+    profile "$1" "${5%%/*}"
     measure "$@" >>"$times"
   done
   if [ "$(steady "$times" | wc -l)" -eq 0 ]; then
-    printf '%-10s %-30s %-8s %-9s the cores changed their speed in all of %d rounds\n' \
-      "$(basename "$1" .toml)" "$2" "$3" "$4" "$made"
+    printf '%-10s %-30s %-8s %-9s %-10s the cores changed their speed in all of %d rounds\n' \
+      "$(basename "$1" .toml)" "$2" "$3" "$4" "$5" "$made"
     return
   fi
-  steady "$times" | middle | awk -v c="$(basename "$1" .toml)" -v l="$2" -v b="$3" -v d="$4" -v m="$made" '{
-    printf "%-10s %-30s %-8s %-9s %12.2f %11.2f %+6.1f %% %6d\n", c, l, b, d, $1 * 1e3, $2 * 1e3, ($2 / $1 - 1) * 100, m
+  steady "$times" | middle | awk -v c="$(basename "$1" .toml)" -v l="$2" -v b="$3" -v d="$4" -v s="$5" -v m="$made" '{
+    printf "%-10s %-30s %-8s %-9s %-10s %12.2f %11.2f %+6.1f %% %6d\n", c, l, b, d, s, $1 * 1e3, $2 * 1e3, ($2 / $1 - 1) * 100, m
     }'
 }
 
-printf '%-10s %-30s %-8s %-9s %12s %11s %8s %6s\n' config link cap driver "predicted ms" "measured ms" error rounds
+printf '%-10s %-30s %-8s %-9s %-10s %12s %11s %8s %6s\n' config link cap driver setup "predicted ms" "measured ms" error rounds
 for config; do
   for link in "${links[@]}"; do
     machine "$link"
     for cap in "${caps[@]}"; do
-      for driver in "${drivers[@]}"; do cell "$config" "$link" "$cap" "$driver"; done
+      for driver in "${drivers[@]}"; do
+        for setup in "${setups[@]}"; do cell "$config" "$link" "$cap" "$driver" "$setup"; done
+      done
     done
   done
 done | tee "$work/table"

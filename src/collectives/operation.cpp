@@ -45,6 +45,9 @@ Operation::Operation(OperationSpec spec) : spec_(std::move(spec)) {
     for (const StepId before : plan.after(plan.steps[s])) ++first_dependent_[index(before) + 1];
     if (plan.steps[s].action == Action::send) sends_.order.push_back(static_cast<StepId>(s));
     if (plan.steps[s].action == Action::receive) receives_.order.push_back(static_cast<StepId>(s));
+    if (spec_.element.wire != nullptr) {
+      stage_.expect(static_cast<std::size_t>(plan.steps[s].count()) * spec_.element.wire->size);
+    }
   }
   for (std::size_t s = 0; s < steps; ++s) first_dependent_[s + 1] += first_dependent_[s];
   dependents_.resize(plan.edges.size());
@@ -131,6 +134,7 @@ std::span<std::byte> Operation::Stage::take(StepId step, std::size_t bytes) {
   if (taken_.size() <= index(step)) taken_.resize(index(step) + 1);
   AlignedVector<std::byte>& memory = taken_[index(step)];
   if (!free_.empty()) memory = std::move(free_.back()), free_.pop_back();
+  memory.reserve(largest_);
   memory.resize(bytes);
   return memory;
 }

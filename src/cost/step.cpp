@@ -31,7 +31,7 @@ struct Walk {
   std::vector<Seconds> handed;            // [operation] when it was handed to the engine
   std::vector<Attention::Interval> busy;  // computing
   Seconds step_begins{0}, backward_begins{0}, backward_ends{0}, ends{0};
-  Seconds weights{0}, room{0};  // waited for
+  Seconds weights{0}, room{0}, forward_waits{0};  // waited for, and in forward
 };
 
 class Predictor {
@@ -153,7 +153,7 @@ class Predictor {
           // Waiting for what has ended is no look at messages; for what ends just now it is.
           const Seconds end = std::max(now, end_of(instruction.operation, lane));
           looked = looked || ends_.empty() || end_of(instruction.operation, lane) >= now - kSettled;
-          if (i < program_.backward_begins) walk.weights += end - now;
+          if (i < program_.backward_begins) walk.weights += end - now, walk.forward_waits += end - now;
           if (i >= program_.backward_begins && i < program_.backward_ends) {
             (gathers(instruction.operation) ? walk.weights : walk.room) += end - now;
           }
@@ -290,6 +290,7 @@ class Predictor {
     const Seconds origin = slowest->step_begins, summed = std::ranges::max(walks_, {}, &Walk::ends).ends;
     StepPrediction prediction;
     prediction.backward_begins = slowest->backward_begins - origin;
+    prediction.forward = prediction.backward_begins - slowest->forward_waits;
     prediction.backward_ends = slowest->backward_ends - origin;
     for (const std::size_t c : program_.of_bucket) {
       prediction.buckets.push_back({schedule::payload(program_.operations[c], input_.world),

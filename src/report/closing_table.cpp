@@ -110,8 +110,8 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
     text += fmt::format("predicted before the run {} ms, measured {} ms (slowest rank's median): {:+.1f} %\n",
                         milliseconds(summary.predicted_step), milliseconds(summary.median_step),
                         100 * (*summary.median_step / *summary.predicted_step - 1));
-    text += fmt::format("forward, which no communication touches: {} ms in the profile, {} ms in this run\n",
-                        milliseconds(summary.profiled_forward), milliseconds(summary.median_forward));
+    text += fmt::format("forward, without what it waited for: {} ms predicted, {} ms in this run\n",
+                        milliseconds(summary.predicted_forward), milliseconds(summary.median_forward));
   }
   if (summary.hidden_fraction)
     text += fmt::format("hidden behind computation: {:.0f} %; ", 100 * *summary.hidden_fraction);

@@ -176,6 +176,7 @@ std::string prediction_json(const cost::StepPrediction& p) {
                        {"end", bucket.end.count()}});
   }
   const Json json{{"step_seconds", p.step.count()},
+                  {"forward_seconds", p.forward.count()},
                   {"backward_begins", p.backward_begins.count()},
                   {"backward_ends", p.backward_ends.count()},
                   {"exposed_seconds", p.exposed.count()},

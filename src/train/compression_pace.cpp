@@ -1,10 +1,10 @@
 #include "compression_pace.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "annulet/base/aligned.hpp"
 #include "annulet/base/random.hpp"
-#include "annulet/base/statistics.hpp"
 #include "annulet/collectives/element.hpp"
 #include "annulet/parallel/top_k.hpp"
 
@@ -17,13 +17,13 @@ constexpr int kPasses = 7;
 
 template <class Work>
 cost::SecondsPerByte pace(std::size_t bytes, Work work) {
-  std::vector<Seconds> passes;
+  Seconds quickest = Seconds::max();
   for (int pass = 0; pass < kPasses; ++pass) {
     const Instant begin = Clock::now();
     work();
-    passes.push_back(Clock::now() - begin);
+    quickest = std::min<Seconds>(quickest, Clock::now() - begin);
   }
-  return cost::SecondsPerByte(median(passes)->count() / static_cast<double>(bytes));
+  return cost::SecondsPerByte(quickest.count() / static_cast<double>(bytes));
 }
 
 cost::SecondsPerByte narrowing_pace(std::span<float> values) {

@@ -1,5 +1,5 @@
 #pragma once
-// What compressing gradients takes of a core, for predictions; medians over values that are in nobody's cache.
+// What compressing gradients takes of a core, for predictions; of several passes over a few MiB the quickest.
 #include "annulet/cost/link.hpp"
 
 namespace annulet::train {

@@ -305,7 +305,7 @@ class Session {
     summary.peak = machine_.peak, summary.gemm = machine_.gemm;
     summary.network = machine_.network;
     if (const auto& step = forecast_.step()) {
-      summary.predicted_step = step->step, summary.profiled_forward = step->backward_begins;
+      summary.predicted_step = step->step, summary.predicted_forward = step->forward;
     }
     if (profile_) summary.profile = Profile{this_workload(), profile_->result(), profile_->steps()};
     return summary;

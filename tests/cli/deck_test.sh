@@ -16,6 +16,7 @@ shows '^sent: 384 B in all; by a rank 96 B'
 shows '^all-reduce +ring +14 +52\.48 ms .* 23\.58 GB'
 shows '^all-reduce +tree, closed form +12 +3\.235 s .* 26\.95 GB'
 shows '^1 in 16, 32 \+ 32 bits +dense, 32 bits .* 16\.0 '
+shows '^compressed by topk:16: .* wire 0\.250 of'  # p payload / (2 M) = 4 / 16
 shows '^ +3 +0\.21 +0\.21 +1\.26 +1\.68 +39\.80 '
 shows '^waiting for one all-reduce +2\.174 s .* 35\.7 %'
 shows 'no overlap can hide it'

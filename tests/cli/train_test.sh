@@ -43,6 +43,23 @@ grep -q 'engine  *binomial_tree;' log || fail "does not name the algorithm"
 [ "$(value tree wire_bytes_per_step)" -eq $((4 * 754 * 4)) ] || fail "wire bytes of the tree are not 2 (p-1) M"
 expect_failure "all_reduce has no algorithm bruck" "$annulet" train --config run.toml --algorithm bruck
 
+# Compressed gradients: the bytes of the formulas (38 + 2 + 8 + 1 of 754 values, 8 bytes each with its position), the same
+# weights with every driver, and what makes no sense is refused.
+expect_success launch 2 "$annulet" train --config run.toml --compress bf16 --out narrow
+[ "$(value narrow wire_bytes_per_step)" -eq $((2 * 754 * 2)) ] || fail "bf16 does not halve the wire bytes"
+expect_success launch 2 "$annulet" train --config run.toml --compress bf16 --zero 1 --out narrow-shards
+[ "$(value narrow-shards wire_bytes_per_step)" -eq $((754 * 2 + 754 * 4)) ] || fail "weights do not travel as they are"
+same narrow/weights.safetensors narrow-shards/weights.safetensors
+expect_success launch 4 "$annulet" train --config run.toml --compress topk:16 --driver thread --out sparse
+[ "$(value sparse payload_bytes)" -eq $((8 * 49)) ] || fail "a rank does not bring ceil(n / 16) values of each tensor"
+[ "$(value sparse wire_bytes_per_step)" -eq $((4 * 3 * 8 * 49)) ] || fail "wire bytes of sparse gradients are not p (p-1) payload"
+grep -q 'compressed by topk:16: a rank brings 392 B .* stops paying: as many bytes as dense with 15.4 ranks' <(tr '\n' ' ' <log) ||
+  fail "does not say what compression saved"
+expect_success launch 4 "$annulet" train --config run.toml --compress topk:16 --driver blocking --out sparse-blocking
+same sparse/weights.safetensors sparse-blocking/weights.safetensors
+expect_failure "compress = topk:16 with zero = 2" launch 2 "$annulet" train --config run.toml --compress topk:16 --zero 2
+expect_failure "bfloat16 is half of a float" "$annulet" train --config run.toml --compress bf16 --type double
+
 # The resolved configuration gives the same run again; the command line wins over the file.
 expect_success launch 2 "$annulet" train --config two/config.toml --out again
 same two/weights.safetensors again/weights.safetensors

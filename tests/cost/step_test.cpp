@@ -133,6 +133,7 @@ TEST(PredictStep, WaitsInForwardForWeightsThatAreLate) {
   const StepPrediction step = predict_step(input);
   EXPECT_NEAR(step.weights.count(), 2e-3, 1e-12);
   EXPECT_NEAR(step.backward_begins.count(), 7e-3, 1e-12);
+  EXPECT_NEAR(step.forward.count(), 5e-3, 1e-12);
   EXPECT_NEAR(step.backward_ends.count(), 32e-3, 1e-12);
 }
 

@@ -2,6 +2,7 @@
 // One rank's run of a plan: a small object that is stepped and never blocks. A step is posted (send, receive) or done
 // (combine, copy) once all that it waits for has finished; sends are posted in plan order, receives too, a few at a
 // time.
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -60,6 +61,7 @@ class Operation {
   // Where elements travel as another type: the memory of the messages in flight, kept for the next ones.
   class Stage {
    public:
+    void expect(std::size_t largest) { largest_ = std::max(largest_, largest); }  // message, in bytes
     std::span<std::byte> take(schedule::StepId step, std::size_t bytes);
     std::span<std::byte> of(schedule::StepId step) { return taken_[static_cast<std::size_t>(step)]; }
     void give_back(schedule::StepId step);
@@ -67,6 +69,7 @@ class Operation {
    private:
     std::vector<AlignedVector<std::byte>> taken_;  // [step]
     std::vector<AlignedVector<std::byte>> free_;
+    std::size_t largest_ = 0;
   };
 
   // Posting in plan order of one kind of step.

@@ -63,6 +63,7 @@ struct BucketPrediction {
 // Instants from the step's beginning, of rank 0 where all are alike, else of the slowest.
 struct StepPrediction {
   std::vector<BucketPrediction> buckets;
+  Seconds forward{0};  // data and forward pass, without what it waits for
   Seconds backward_begins{0};
   Seconds backward_ends{0};
   Seconds exposed{0};    // from there until the last bucket is summed

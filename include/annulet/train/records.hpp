@@ -153,7 +153,7 @@ struct Summary {
   std::vector<StepCommunication> communication;     // of the sampled steps, the first five left out
   std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
   std::optional<Seconds> predicted_step;            // from a profile, before the first step
-  std::optional<Seconds> profiled_forward;          // the profile's
+  std::optional<Seconds> predicted_forward;         // of it
   std::optional<ShownStep> shown;                   // if one was asked for
   std::optional<Profile> profile;                   // of this run, if it was asked for
 };
