@@ -15,7 +15,7 @@ net=${CLUSTER_NET:-10.77.0}
 bridge=annulet0
 # Bytes that a card lets pass at once after it was idle, and the largest piece that the kernel hands it: smaller ones and
 # small messages would outrun the rate, larger ones and a busy machine falls short of it.
-burst=${BURST:-64kb} piece=${PIECE:-32000}
+burst=${BURST:-36kb} piece=${PIECE:-32000}
 
 host() { printf 'annulet-host%s' "$1"; }
 hosts() { ip netns list 2>/dev/null | sed -n 's/^annulet-host\([0-9]*\).*/\1/p' | sort -n; }

@@ -74,6 +74,17 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
   }
 }
 
+void AtomicFile::write_at(std::int64_t offset, std::span<const std::byte> bytes) {
+  ANNULET_EXPECTS(descriptor_ >= 0, "nothing is written after commit()");
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, bytes.data(), bytes.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) fail_writing(target_, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+    offset += count;
+  }
+}
+
 void AtomicFile::commit() {
   ANNULET_EXPECTS(descriptor_ >= 0, "a file is committed once");
   if (::fsync(descriptor_) != 0) fail_writing(target_, errno);

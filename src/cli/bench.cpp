@@ -35,6 +35,7 @@ struct BenchArguments {
   std::string type = "float", reduction = "sum", json, csv, machine;
   int root = 0;
   Bytes smallest{8}, largest{64 << 20};
+  int factor = 2;
   int expected_ranks = 0;
 };
 
@@ -48,8 +49,11 @@ void add_options(CLI::App& app, BenchArguments& arguments) {
                  "'recursive_doubling:0-8KiB;ring:1MiB-max' says; mpi (MPI's own)")
       ->delimiter(',')
       ->default_str("a collective's first and mpi");
-  add_unit_option(app, "--min-bytes", arguments.smallest, parse_bytes, "8", "smallest vector; sizes double from it");
+  add_unit_option(app, "--min-bytes", arguments.smallest, parse_bytes, "8", "smallest vector");
   add_unit_option(app, "--max-bytes", arguments.largest, parse_bytes, "64MiB", "largest vector");
+  app.add_option("--factor", arguments.factor, "from one size to the next")
+      ->check(CLI::Range(2, 1024))
+      ->capture_default_str();
   app.add_option("--type", arguments.type, "float, double, int32, or bfloat16: floats that travel as such")
       ->capture_default_str();
   app.add_option("--op", arguments.reduction, "sum, average or max")->capture_default_str();
@@ -108,10 +112,10 @@ class Bench {
 
   // What decides which collectives are run.
   std::string fingerprint() const {
-    return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", fmt::join(arguments_.collectives, ","), arguments_.type,
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", fmt::join(arguments_.collectives, ","), arguments_.type,
                        arguments_.reduction, arguments_.root, fmt::join(arguments_.algorithms, ","),
-                       arguments_.smallest.value(), arguments_.largest.value(), options_.segment.value(),
-                       options_.slots, machine_.has_value(), arguments_.config.emulate);
+                       arguments_.smallest.value(), arguments_.largest.value(), arguments_.factor,
+                       options_.segment.value(), options_.slots, machine_.has_value(), arguments_.config.emulate);
   }
 
   void check_sizes() const {
@@ -119,7 +123,7 @@ class Bench {
     if (arguments_.largest < arguments_.smallest || arguments_.smallest.value() == 0) {
       throw InputError({fmt::format("--min-bytes {} to --max-bytes {} has no size", arguments_.smallest.value(),
                                     arguments_.largest.value()),
-                        "sizes double from the one up to the other", ""});
+                        "sizes grow from the one up to the other", ""});
     }
     if (arguments_.smallest.value() % element != 0) {
       throw InputError(
@@ -163,6 +167,7 @@ class Bench {
     const parallel::SyncOptions sync = train::sync_options(arguments_.config);
     options_.segment = sync.segment, options_.slots = sync.slots;
     options_.smallest = arguments_.smallest, options_.largest = arguments_.largest;
+    options_.factor = arguments_.factor;
     options_.deadline = arguments_.config.deadline;
     transport_ = measure::transport_over(world_, emulated_);
     if (!arguments_.machine.empty()) machine_ = cost::read_machine_file(arguments_.machine);
@@ -253,7 +258,8 @@ class Bench {
   // To predict with the machine file or what is measured now; to choose by the file, the emulated link or assumptions.
   void choose_networks() {
     const std::vector<int> node = emulated_ ? std::vector<int>{} : world_.nodes();
-    options_.known = cost::assumed_network(node), known_by_ = "assumptions on shared memory and 10 Gb/s Ethernet";
+    options_.known = cost::assumed_network(node), known_by_ = "assumed shared memory";
+    if (options_.known.nodes() > 1) known_by_ += " inside nodes, 10 Gb/s between them";
     if (emulated_) {
       options_.known = cost::Link{emulated_->latency, {}, cost::SecondsPerByte(1 / emulated_->bandwidth.value())};
       known_by_ = "the emulated link";

@@ -78,7 +78,7 @@ class MemoryTopic final : public PlanTopic {
   void describe(plan::MemoryQuestion& q) const {
     const plan::Architecture architecture = model_.architecture();
     q.model = architecture.name, q.parameters = plan::parameters(architecture).total();
-    q.largest_layer = plan::largest_layer(architecture);
+    q.largest_layer = plan::largest_layer(architecture), q.tied_layer = plan::tied_layer(architecture);
     plan::ActivationOptions options{.sequences = sequences_,
                                     .sequence = model_.sequence,
                                     .element = Bytes(q.bytes.weight),

@@ -52,7 +52,8 @@ class Engine::Core {
     ANNULET_EXPECTS(launches_ == 0, "operations are declared before the first launch");
     slots_.push_back(std::make_unique<Slot>(std::move(spec)));
     for (auto& scratch : scratch_) {
-      scratch.memory.resize(std::max(scratch.memory.size(), slots_.back()->operation.scratch_bytes()));
+      const std::size_t needed = slots_.back()->operation.scratch_bytes();
+      if (needed > scratch.memory.size()) scratch.memory = AlignedVector<std::byte>(needed, account_);
     }
     launched_.reserve(slots_.size()), taken_.reserve(slots_.size());
     return OperationId{slots_.size() - 1};
@@ -88,7 +89,7 @@ class Engine::Core {
   }
 
   void poll() {
-    if (options_.driver == Driver::polling) step();
+    if (options_.driver == Driver::polling) step(Look::thorough);
     if (options_.driver == Driver::thread) help();
   }
 
@@ -107,6 +108,7 @@ class Engine::Core {
 
   std::size_t declared() const { return slots_.size(); }
   const EngineOptions& options() const { return options_; }
+  Bytes scratch() const { return account_.held(); }
   const comm::Transport& transport() const { return *transport_; }
 
  private:
@@ -115,15 +117,19 @@ class Engine::Core {
     bool used = false;
   };
 
+  // Of whoever steps: at once again, or seldom, and then at all that has come.
+  enum class Look { again, thorough };
+
   // Lets everything move that can. True if anything did.
-  bool step() {
+  bool step(Look look) {
     bool moved = take_launched();
-    moved |= finish_messages();
+    moved |= finish_messages(look);
     for (std::size_t i = 0; i < active_.size();) {
       Operation& operation = slots_[active_[i]]->operation;
       moved |= operation.advance(*transport_);
-      if (operation.done()) {
+      if (operation.done() && transport_->has_arrived(operation.tag())) {
         retire(i);
+        moved = true;
       } else {
         ++i;
       }
@@ -158,12 +164,12 @@ class Engine::Core {
     active_.push_back(id);
   }
 
-  bool finish_messages() {
+  bool finish_messages(Look look) {
     if (active_.empty()) return false;
     std::array<std::uint64_t, 32> tokens{};
     bool moved = false;
     for (std::size_t count = tokens.size(); count == tokens.size(); moved |= count > 0) {
-      count = transport_->poll(tokens);
+      count = look == Look::again ? transport_->glance(tokens) : transport_->poll(tokens);
       for (std::size_t i = 0; i < count; ++i) {
         Operation& operation = slots_[static_cast<std::size_t>(tokens[i] >> kStepBits)]->operation;
         operation.finish_step(static_cast<schedule::StepId>(tokens[i] & 0xffffffffU));
@@ -202,7 +208,7 @@ class Engine::Core {
     const std::unique_lock turn(turn_, std::try_to_lock);
     if (!turn.owns_lock()) return std::this_thread::yield();  // it may have lost its core inside MPI
     rethrow_failure();
-    step_or_fail();
+    step_or_fail(Look::thorough);
     helped_ = true;
   }
 
@@ -214,7 +220,7 @@ class Engine::Core {
       return Instant::max();
     }
     rethrow_failure();
-    if (step_or_fail()) return std::nullopt;
+    if (step_or_fail(Look::again)) return std::nullopt;
     helped_ = true;
     check_deadline();
     return transport_->next_event();
@@ -227,9 +233,9 @@ class Engine::Core {
         {fmt::format("rank {}: the progress thread does not come back", transport_->rank()), "MPI itself hangs"});
   }
 
-  bool step_or_fail() {
+  bool step_or_fail(Look look) {
     try {
-      return step();
+      return step(look);
     } catch (...) {
       fail();
       throw;
@@ -272,7 +278,7 @@ class Engine::Core {
       Instant next_event = Instant::max();
       {
         const std::lock_guard turn(turn_);
-        moved = step_or_fail();
+        moved = step_or_fail(Look::thorough);
         next_event = transport_->next_event();
       }
       if (helped_.exchange(false)) naps.help();
@@ -292,6 +298,7 @@ class Engine::Core {
   std::unique_ptr<comm::Transport> transport_;
   EngineOptions options_;
   std::vector<std::unique_ptr<Slot>> slots_;
+  MemoryAccount account_{"scratch"};
   std::vector<Scratch> scratch_;     // one per operation that may be active
   std::vector<std::size_t> active_;  // oldest first
   std::vector<std::size_t> taken_;   // launched, waiting for room
@@ -335,6 +342,18 @@ void Engine::wait(OperationId id) { core_->wait(id); }
 void Engine::poll() { core_->poll(); }
 bool Engine::finished(OperationId id) const { return core_->slot_of(id).done.load(); }
 const Timeline& Engine::timeline(OperationId id) const { return core_->slot_of(id).timeline; }
+Bytes Engine::scratch() const { return core_->scratch(); }
+
+// Every operation fits into each.
+Bytes Engine::planned_scratch() const {
+  Bytes largest{0};
+  for (std::size_t i = 0; i < declared(); ++i) {
+    const OperationSpec& operation = spec(OperationId{i});
+    largest = std::max(largest, Bytes(static_cast<std::int64_t>(operation.element.size)) * operation.plan->scratch);
+  }
+  return largest * core_->options().active;
+}
+
 Driver Engine::driver() const { return core_->options().driver; }
 int Engine::rank() const { return core_->transport().rank(); }
 int Engine::world() const { return core_->transport().world(); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 
 #include "annulet/base/error.hpp"
 
@@ -21,6 +22,14 @@ constexpr int kWindow = 32;
 
 std::size_t index(StepId step) { return static_cast<std::size_t>(step); }
 
+void require_input(std::span<const std::byte> input, std::span<const std::byte> data) {
+  ANNULET_EXPECTS(input.size() == data.size(), "what goes in is as long as what comes out");
+  const std::less_equal<const std::byte*> at_most;
+  const bool apart =
+      at_most(input.data() + input.size(), data.data()) || at_most(data.data() + data.size(), input.data());
+  ANNULET_EXPECTS(apart || input.data() == data.data(), "input and data are apart or the same");
+}
+
 }  // namespace
 
 Operation::Operation(OperationSpec spec) : spec_(std::move(spec)) {
@@ -28,6 +37,7 @@ Operation::Operation(OperationSpec spec) : spec_(std::move(spec)) {
   const schedule::Plan& plan = *spec_.plan;
   ANNULET_EXPECTS(spec_.data.size() == static_cast<std::size_t>(plan.elements) * spec_.element.size,
                   "the data of an operation has the elements of its plan");
+  if (schedule::reads_input(plan)) require_input(spec_.input, spec_.data);
   const std::size_t steps = plan.steps.size();
   prerequisites_.resize(steps), finished_.resize(steps), first_dependent_.assign(steps + 1, 0);
   for (std::size_t s = 0; s < steps; ++s) {
@@ -139,9 +149,9 @@ bool Operation::compute_next() {
   const StepId id = computable_[next_computable_++];
   const Step& step = spec_.plan->steps[index(id)];
   if (step.action == Action::combine) {
-    spec_.element.combine(bytes(step.to).data(), bytes(step.from).data(), step.count());
+    spec_.element.combine(bytes(step.to).data(), source(step.from).data(), step.count());
   } else {
-    std::memmove(bytes(step.to).data(), bytes(step.from).data(), bytes(step.to).size());
+    std::memmove(bytes(step.to).data(), source(step.from).data(), bytes(step.to).size());
   }
   release(id);
   return true;
@@ -158,10 +168,18 @@ void Operation::release(StepId step) {
   }
 }
 
+template <class Byte>
+std::span<Byte> Operation::part(std::span<Byte> memory, schedule::Interval where) const {
+  return memory.subspan(static_cast<std::size_t>(where.first) * spec_.element.size,
+                        static_cast<std::size_t>(where.count) * spec_.element.size);
+}
+
 std::span<std::byte> Operation::bytes(schedule::Region region) const {
-  const std::span<std::byte> memory = region.place == schedule::Place::data ? spec_.data : scratch_;
-  return memory.subspan(static_cast<std::size_t>(region.interval.first) * spec_.element.size,
-                        static_cast<std::size_t>(region.interval.count) * spec_.element.size);
+  return part(region.place == schedule::Place::data ? spec_.data : scratch_, region.interval);
+}
+
+std::span<const std::byte> Operation::source(schedule::Region region) const {
+  return region.place == schedule::Place::input ? part(spec_.input, region.interval) : bytes(region);
 }
 
 std::string Operation::first_unfinished(const Queue& queue, const char* text) const {

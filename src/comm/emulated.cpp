@@ -32,8 +32,11 @@ class EmulatedTransport final : public Transport {
     beneath_->post_send({envelope.peer, 2 * envelope.tag, envelope.purpose, message}, bytes);
     const Seconds occupied = Bytes(static_cast<std::int64_t>(bytes.size())) / link_.bandwidth;
     port_free_ = std::max(port_free_, Clock::now()) + std::chrono::duration_cast<Clock::duration>(occupied);
+    departures_.push_back({port_free_, message});
     const Instant arrival = port_free_ + std::chrono::duration_cast<Clock::duration>(link_.latency);
-    notices_.push_back({arrival, {envelope.peer, 2 * envelope.tag + 1, envelope.purpose, message}});
+    const int tag = 2 * envelope.tag + 1;
+    notices_.push_back({arrival, {envelope.peer, tag, envelope.purpose, kNotice | static_cast<std::uint64_t>(tag)}});
+    ++under_way(tag);
   }
 
   void post_receive(const Envelope& envelope, std::span<std::byte> bytes) override {
@@ -42,39 +45,83 @@ class EmulatedTransport final : public Transport {
     beneath_->post_receive({envelope.peer, 2 * envelope.tag + 1, envelope.purpose, message}, {});
   }
 
-  std::size_t poll(std::span<std::uint64_t> finished) override {
+  std::size_t poll(std::span<std::uint64_t> finished) override { return look(finished, &Transport::poll); }
+  std::size_t glance(std::span<std::uint64_t> finished) override { return look(finished, &Transport::glance); }
+
+  bool has_arrived(int tag) const override {
+    const auto is_of_tag = [&](const UnderWay& some) { return some.tag == 2 * tag + 1; };
+    return std::ranges::none_of(under_way_, is_of_tag);
+  }
+
+  Instant next_event() const override {
+    Instant next = beneath_->next_event();
+    if (!departures_.empty()) next = std::min(next, departures_.front().left);
+    if (!notices_.empty()) next = std::min(next, notices_.front().due);
+    return next;
+  }
+
+ private:
+  std::size_t look(std::span<std::uint64_t> finished, std::size_t (Transport::*beneath)(std::span<std::uint64_t>)) {
     const Instant now = Clock::now();
     while (!notices_.empty() && notices_.front().due <= now) {
       beneath_->post_send(notices_.front().envelope, {});
       notices_.pop_front();
     }
-    std::array<std::uint64_t, 32> parts{};
-    const std::size_t most = std::min(parts.size(), finished.size());
-    const std::size_t count = beneath_->poll(std::span(parts).first(most));
     std::size_t whole = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      Message& message = messages_[static_cast<std::size_t>(parts[i])];
-      if (--message.parts > 0) continue;
+    const auto finish_part = [&](std::uint64_t index) {
+      Message& message = messages_[static_cast<std::size_t>(index)];
+      if (--message.parts > 0) return;
       finished[whole++] = message.token;
-      free_.push_back(parts[i]);
+      free_.push_back(index);
+    };
+    for (; whole < finished.size() && !departures_.empty() && departures_.front().left <= now;
+         departures_.pop_front()) {
+      finish_part(departures_.front().message);
+    }
+    std::array<std::uint64_t, 32> parts{};
+    const std::size_t most = std::min(parts.size(), finished.size() - whole);
+    const std::size_t count = (beneath_.get()->*beneath)(std::span(parts).first(most));
+    for (const std::uint64_t part : std::span(parts).first(count)) {
+      if ((part & kNotice) != 0) {
+        deliver(static_cast<int>(part & ~kNotice));
+      } else {
+        finish_part(part);
+      }
     }
     traffic_.completed += static_cast<std::int64_t>(whole);
     return whole;
   }
 
-  Instant next_event() const override {
-    return notices_.empty() ? beneath_->next_event() : std::min(notices_.front().due, beneath_->next_event());
-  }
+  static constexpr std::uint64_t kNotice = std::uint64_t{1} << 63;  // the token of a notice; its tag below
 
- private:
   struct Message {
     std::uint64_t token;
-    int parts;  // the bytes and the notice
+    int parts;  // of a send the bytes and leaving the port, of a receive the bytes and the notice
+  };
+  struct Departure {
+    Instant left;
+    std::uint64_t message;
   };
   struct Notice {
     Instant due;
     Envelope envelope;
   };
+  struct UnderWay {
+    int tag;
+    int notices;
+  };
+
+  int& under_way(int tag) {
+    const auto known = std::ranges::find(under_way_, tag, &UnderWay::tag);
+    return known != under_way_.end() ? known->notices : under_way_.emplace_back(tag, 0).notices;
+  }
+
+  void deliver(int tag) {
+    const auto known = std::ranges::find(under_way_, tag, &UnderWay::tag);
+    if (--known->notices > 0) return;
+    *known = under_way_.back();
+    under_way_.pop_back();
+  }
 
   std::uint64_t open(std::uint64_t token) {
     ++traffic_.posted;
@@ -91,7 +138,9 @@ class EmulatedTransport final : public Transport {
   std::unique_ptr<Transport> beneath_;
   EmulatedLink link_;
   Instant port_free_{};
-  std::deque<Notice> notices_;  // in the order of arrival: one queue, one latency
+  std::deque<Departure> departures_;  // in the order in which they leave
+  std::deque<Notice> notices_;        // in the order of arrival: one queue, one latency
+  std::vector<UnderWay> under_way_;   // by tag, of the few that have any
   std::vector<Message> messages_;
   std::vector<std::uint64_t> free_;
   mutable Traffic traffic_;

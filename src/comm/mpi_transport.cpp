@@ -71,13 +71,22 @@ class MpiTransport final : public Transport {
 
   std::size_t poll(std::span<std::uint64_t> finished) override {
     if (finished_.empty()) test();
+    return take(finished);
+  }
+
+  std::size_t glance(std::span<std::uint64_t> finished) override {
+    if (finished_.empty()) test_some();
+    return take(finished);
+  }
+
+ private:
+  std::size_t take(std::span<std::uint64_t> finished) {
     const std::size_t count = std::min(finished.size(), finished_.size());
     std::copy_n(finished_.begin(), count, finished.begin());
     finished_.erase(finished_.begin(), finished_.begin() + static_cast<std::ptrdiff_t>(count));
     return count;
   }
 
- private:
   struct Message {
     std::uint64_t token;
     int peer;

@@ -38,7 +38,8 @@ std::vector<Bytes> segments_for(const Task& task, Algorithm algorithm) {
   if (!schedule::has_segments(algorithm)) return {kSegments[0]};
   std::vector<Bytes> segments;
   for (const Bytes segment : kSegments) {
-    if (segment < task.bytes() || segment == std::end(kSegments)[-1]) segments.push_back(segment);
+    if (!segments.empty() && segment >= task.bytes()) segments.pop_back();
+    segments.push_back(segment);
   }
   return segments;
 }
@@ -119,8 +120,10 @@ Link assumed_link() {
 }
 
 Network assumed_network(std::vector<int> node) {
-  const Link inside{Seconds(1e-6), Seconds(1e-6), SecondsPerByte(1 / 4e9), SecondsPerByte(1 / 10e9),
-                    "assumed: shared memory"};
+  Link inside{Seconds(6.5e-6), Seconds(5.5e-6), SecondsPerByte(1 / 3e9), SecondsPerByte(1 / 6e9),
+              "assumed: shared memory"};
+  inside.eager = {Bytes(4000), Seconds(0.7e-6), Seconds(0.4e-6), SecondsPerByte(1 / 4e9)};
+  inside.core_is_port = true;
   return {inside, assumed_link(), std::move(node)};
 }
 

@@ -41,7 +41,9 @@ std::optional<EagerLink> eager_of(SettingsFile& file, const std::string& section
 Link link_of(SettingsFile& file, const std::string& section, const std::string& source) {
   const auto *alpha = file.find_or_above(section, "alpha"), *gap = file.find_or_above(section, "gap"),
              *bandwidth = file.find_or_above(section, "bandwidth"),
-             *reduction = file.find_or_above(section, "reduction"), *moving = file.find_or_above(section, "moving");
+             *reduction = file.find_or_above(section, "reduction"), *moving = file.find_or_above(section, "moving"),
+             *burst = file.find_or_above(section, "burst"),
+             *burst_bandwidth = file.find_or_above(section, "burst_bandwidth");
   if (alpha == nullptr || bandwidth == nullptr) {
     file.refuse(fmt::format("{} is missing", alpha == nullptr ? "alpha" : "bandwidth"));
   }
@@ -50,6 +52,8 @@ Link link_of(SettingsFile& file, const std::string& section, const std::string& 
   if (gap != nullptr) link.gap = file.parsed(*gap, parse_seconds);
   if (reduction != nullptr) link.gamma = pace(file, *reduction);
   if (moving != nullptr) link.moving = pace(file, *moving);
+  if (burst != nullptr) link.burst = file.parsed(*burst, parse_bytes);
+  if (burst_bandwidth != nullptr) link.burst_pace = pace(file, *burst_bandwidth);
   link.eager = eager_of(file, section, link);
   return link;
 }
@@ -86,6 +90,9 @@ std::string link_toml(const Link& link) {
                                  link.gap.count(), rate(link.beta));
   if (link.gamma.value() > 0) text += fmt::format("reduction = \"{}B/s\"\n", rate(link.gamma));
   if (link.moving.value() > 0) text += fmt::format("moving = \"{}B/s\"\n", rate(link.moving));
+  if (link.burst > Bytes(0)) {
+    text += fmt::format("burst = \"{}B\"\nburst_bandwidth = \"{}B/s\"\n", link.burst.value(), rate(link.burst_pace));
+  }
   if (!link.eager) return text;
   const EagerLink& eager = *link.eager;
   return text + fmt::format(

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include "annulet/base/error.hpp"
 #include "annulet/base/statistics.hpp"
@@ -11,36 +13,64 @@
 namespace annulet::cost {
 namespace {
 
-constexpr int kFitRounds = 12;      // of Gauss-Newton; a handful is usual
-constexpr int kFitHalvings = 4;     // of a round that made things worse
-constexpr double kFitProbe = 1e-3;  // part of a parameter by which it is probed
-constexpr double kGain = 0.8;       // what the second piece must make of the error of one piece
-constexpr double kGood = 0.01;      // a median residual that needs no second piece
-constexpr double kAsGood = 1.2;     // residuals that differ by less are equally good
+constexpr int kFitRounds = 12;                        // of Gauss-Newton; a handful is usual
+constexpr int kFitHalvings = 4;                       // of a round that made things worse
+constexpr double kFitProbe = 1e-3;                    // part of a parameter by which it is probed
+constexpr std::array kFirstBursts{8e3, 32e3, 128e3};  // bytes
+constexpr std::array kFirstPaces{0.05, 0.2, 0.4};     // of a burst, in betas
+constexpr double kGain = 0.8;                         // what a richer link must make of the error
+constexpr double kGood = 0.01;                        // a median residual that needs no richer link
+constexpr double kAsGood = 1.2;                       // residuals that differ by less are equally good
 constexpr int kReweightings = 6;
 constexpr double kFar = 3;  // median residuals: a probe farther off than that counts less
 constexpr double kLeastScale = 1e-3;
 
-// alpha, g, beta; then the same of eager messages.
-using Parameters = std::vector<double>;
-constexpr std::size_t kPiece = 3, kGap = 1, kBeta = 2;
+// In seconds: alpha, g, beta, what a burst saves and the pace of its bytes; then alpha and g of eager messages, and how
+// much more a byte of theirs takes than another, since they cross the same wire. Those that a link does not have are 0.
+enum Parameter : std::size_t {
+  kAlpha,
+  kGap,
+  kBeta,
+  kBurst,
+  kBurstPace,
+  kEagerAlpha,
+  kEagerGap,
+  kMoreBeta,
+  kParameters
+};
+using Parameters = std::array<double, kParameters>;
 
-bool is_gap(std::size_t parameter) { return parameter % kPiece == kGap; }
+// What a link has besides alpha, g and beta.
+struct Shape {
+  bool burst = false, eager = false;
+
+  bool has(std::size_t parameter) const { return parameter < kBurst || (parameter == kBurst ? burst : eager); }
+};
+
+bool may_be_negative(std::size_t parameter) {
+  return parameter == kAlpha || parameter == kBeta || parameter == kEagerAlpha;
+}
 
 enum class Signs { any, not_negative };  // of alpha and beta
 
 struct Fitter {
   std::span<const Probe> probes;
   const ProbeFitProblem& problem;
+  Shape shape{};
+  std::size_t held = kParameters;  // a parameter that stays as it is
   Signs signs = Signs::any;
   std::vector<double> weights = std::vector<double>(probes.size(), 1.0);  // [probe], of squared errors
 
   Link link(const Parameters& p) const {
     const Link& known = problem.sought == Scope::inside ? problem.network.inside : problem.network.between;
-    Link result{Seconds(p[0]), Seconds(p[kGap]), SecondsPerByte(p[kBeta]), known.gamma, known.source};
-    if (p.size() > kPiece) {
-      result.eager = {*problem.eager_limit, Seconds(p[kPiece]), Seconds(p[kPiece + kGap]),
-                      SecondsPerByte(p[kPiece + kBeta])};
+    Link result{Seconds(p[kAlpha]), Seconds(p[kGap]), SecondsPerByte(p[kBeta]), known.gamma, known.source};
+    if (shape.burst && p[kBeta] > 0) {
+      result.burst = Bytes(std::llround(p[kBurst] / p[kBeta]));
+      result.burst_pace = SecondsPerByte(std::min(p[kBurstPace], p[kBeta]));
+    }
+    if (shape.eager) {
+      result.eager = {*problem.eager_limit, Seconds(p[kEagerAlpha]), Seconds(p[kEagerGap]),
+                      SecondsPerByte(p[kBeta] + p[kMoreBeta])};
     }
     return result;
   }
@@ -131,21 +161,22 @@ Parameters best_change(const Fitter& fitter, const Parameters& p, const Paramete
     }
   }
   const std::vector<double> solution = solve(std::move(a), std::move(b));
-  Parameters change(p.size());
+  Parameters change{};
   for (std::size_t i = 0; i < which.size(); ++i) change[which[i]] = solution[i] * scale[which[i]];
   return change;
 }
 
 // What must not be negative, but would be, is taken out of the search and set to 0.
 Parameters candidate(const Fitter& fitter, const Parameters& p, const Parameters& scale) {
-  std::vector<bool> moving(p.size(), true);
+  std::vector<bool> moving(p.size());
+  for (std::size_t i = 0; i < p.size(); ++i) moving[i] = fitter.shape.has(i) && i != fitter.held;
   Parameters start = p, next = p;
   for (bool settled = false; !settled;) {
     const Parameters change = best_change(fitter, start, scale, moving);
     settled = true;
     for (std::size_t i = 0; i < p.size(); ++i) {
       next[i] = start[i] + change[i];
-      const bool bounded = is_gap(i) || fitter.signs == Signs::not_negative;
+      const bool bounded = !may_be_negative(i) || fitter.signs == Signs::not_negative;
       if (!bounded || next[i] >= 0 || !moving[i]) continue;
       moving[i] = settled = false;
       start[i] = next[i] = 0;
@@ -155,7 +186,7 @@ Parameters candidate(const Fitter& fitter, const Parameters& p, const Parameters
 }
 
 // Half of the quickest probe is latency, and the longest is all bandwidth: far off at worst, and of the right size.
-Parameters first_guess(const Fitter& fitter) {
+Parameters first_guess(const Fitter& fitter, double burst, double burst_pace) {
   Seconds quickest = Seconds::max();
   double pace = 0;
   for (const Probe& probe : fitter.probes) {
@@ -167,9 +198,11 @@ Parameters first_guess(const Fitter& fitter) {
     quickest = std::min(quickest, probe.time / double(std::max<std::size_t>(messages, 1)));
     pace = std::max(pace, 4 * static_cast<double>(sent) / probe.time.count());
   }
-  const Parameters piece{quickest.count(), 0.1 * quickest.count(), 1 / pace};
-  Parameters all = piece;
-  if (fitter.problem.eager_limit) all.insert(all.end(), piece.begin(), piece.end());
+  const double alpha = quickest.count(), gap = 0.1 * alpha, beta = 1 / pace;
+  Parameters all{alpha, gap, beta, beta * burst, beta * burst_pace, alpha, gap, beta};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!fitter.shape.has(i)) all[i] = 0;
+  }
   return all;
 }
 
@@ -190,11 +223,28 @@ Parameters descend(const Fitter& fitter, Parameters p, const Parameters& scale) 
   return p;
 }
 
+// Least squares, and the guess that led there. A burst is a kink, over which descent does not find, so it is looked for
+// from several sizes and with several paces.
+std::pair<Parameters, Parameters> start(Fitter fitter) {
+  std::pair<Parameters, Parameters> found;
+  double least = std::numeric_limits<double>::infinity();
+  const auto from = [&](double burst, double pace) {
+    const Parameters guess = first_guess(fitter, burst, pace), p = descend(fitter, guess, guess);
+    const double error = fitter.squared_error(p);
+    if (error < least) least = error, found = {p, guess};
+  };
+  if (!fitter.shape.burst) return from(0, 0), found;
+  fitter.held = kBurstPace;
+  for (const double burst : kFirstBursts) {
+    for (const double pace : kFirstPaces) from(burst, pace);
+  }
+  return found;
+}
+
 // Least squares, repeated with less weight on what took far longer than predicted (Cauchy's weights): a rank that was
 // held up in every round of one pattern must not bend the link for all others. What was quicker counts in full.
 Parameters best(Fitter fitter) {
-  const Parameters scale = first_guess(fitter);
-  Parameters p = descend(fitter, scale, scale);
+  auto [p, scale] = start(fitter);
   for (int round = 0; round < kReweightings; ++round) {
     const std::vector<double> residuals = fitter.residuals(p);
     std::vector<double> sizes;
@@ -212,7 +262,7 @@ ProbeFit fit_of(const Fitter& fitter, const Parameters& p) {
   ProbeFit fit;
   fit.link = fitter.link(p);
   for (std::size_t i = 0; i < p.size(); ++i) {
-    if (p[i] < 0) fit.negative = i % kPiece == kBeta ? "beta" : "alpha";
+    if (p[i] < 0) fit.negative = i == kBeta ? "beta" : "alpha";
   }
   const Network network = fitter.network(p);
   std::vector<double> residuals;
@@ -226,8 +276,8 @@ ProbeFit fit_of(const Fitter& fitter, const Parameters& p) {
 }
 
 // Where a link with nothing negative explains the probes as well, a negative coefficient was noise.
-ProbeFit explained(std::span<const Probe> probes, const ProbeFitProblem& problem) {
-  const Fitter free{probes, problem}, bounded{probes, problem, Signs::not_negative};
+ProbeFit explained(std::span<const Probe> probes, const ProbeFitProblem& problem, Shape shape) {
+  const Fitter free{probes, problem, shape}, bounded{probes, problem, shape, kParameters, Signs::not_negative};
   ProbeFit fit = fit_of(free, best(free));
   if (fit.negative.empty()) return fit;
   ProbeFit nearest = fit_of(bounded, best(bounded));
@@ -248,13 +298,16 @@ ProbeFit fit_probes(std::span<const Probe> probes, const ProbeFitProblem& proble
   for (const Probe& probe : probes) {
     ANNULET_EXPECTS(probe.plans.size() > 1 && probe.time > Seconds(0), "a probe of two or more ranks takes some time");
   }
-  ProbeFitProblem one_piece = problem;
-  one_piece.eager_limit.reset();
-  ProbeFit fit = explained(probes, one_piece);
-  if (!problem.eager_limit || (fit.negative.empty() && fit.median_residual <= kGood)) return fit;
-  ProbeFit second = explained(probes, problem);
-  if (second.negative.empty() != fit.negative.empty()) return second.negative.empty() ? second : fit;
-  return second.median_residual < kGain * fit.median_residual ? second : fit;
+  const bool burst = problem.sought == Scope::between, eager = problem.eager_limit.has_value();
+  ProbeFit fit = explained(probes, problem, {});
+  for (const Shape shape : {Shape{true, false}, Shape{false, true}, Shape{true, true}}) {
+    if ((shape.burst && !burst) || (shape.eager && !eager)) continue;
+    if (fit.negative.empty() && fit.median_residual <= kGood) break;
+    ProbeFit richer = explained(probes, problem, shape);
+    const bool has_sense = richer.negative.empty(), had_sense = fit.negative.empty();
+    if (has_sense == had_sense ? richer.median_residual < kGain * fit.median_residual : has_sense) fit = richer;
+  }
+  return fit;
 }
 
 }  // namespace annulet::cost

@@ -7,6 +7,8 @@
 #include <map>
 #include <queue>
 
+#include "port.hpp"
+
 namespace annulet::cost {
 namespace {
 
@@ -32,8 +34,8 @@ struct Run {
 struct Event {
   Seconds at;
   std::uint64_t order;  // ties in order of creation
-  enum class Kind { launch, left, due, arrived, combined, look } kind;
-  int rank;
+  enum class Kind { launch, left, due, arrived, combined, look, carried } kind;
+  int rank;  // for `carried` the node
   std::size_t collective;
   StepId step;              // of the sender for `left`, `due` and `arrived`
   std::size_t message = 0;  // of its channel, for `due` and `arrived`
@@ -48,7 +50,7 @@ class Simulation {
     const int world = collectives.empty() ? 0 : static_cast<int>(collectives.front().plans.size());
     ANNULET_EXPECTS(network.node.empty() || network.node.size() == index(world), "every rank is on a node");
     ranks_.resize(index(world));
-    ports_.resize(index(world) + index(network.nodes()), Seconds::min());
+    ports_.resize(index(world)), cards_.resize(index(network.nodes()));
     ends_.assign(collectives.size(), std::vector<Seconds>(index(world)));
     for (int r = 0; r < world; ++r) prepare(r);
   }
@@ -121,7 +123,7 @@ class Simulation {
   }
 
   void handle(const Event& event) {
-    Rank& rank = ranks_[index(event.rank)];
+    Rank& rank = ranks_[event.kind == Event::Kind::carried ? 0 : index(event.rank)];
     switch (event.kind) {
       case Event::Kind::launch:
         rank.queued.push_back(event.collective);
@@ -142,6 +144,8 @@ class Simulation {
       case Event::Kind::look:
         rank.will_look = false;
         return advance(event.rank);
+      case Event::Kind::carried:
+        return carried(event.rank);
     }
   }
 
@@ -248,22 +252,40 @@ class Simulation {
     if (run.waiting[index(id)] > 0) return false;
     ++run.next_send, ++run.sending;
     const Step& step = run.plan->steps[index(id)];
-    const Link& link = network_.link(r, step.peer);
-    Seconds& free = port(r, step.peer);
-    free = std::max(free, now_) + link.port_time(bytes(c, step.count()));
+    const Bytes size = bytes(c, step.count());
     Channel& channel = channels_[{c, r, step.peer}];
     channel.sent.push_back({step.count()});
-    add({free, 0, Event::Kind::left, r, c, id});
-    const Bytes size = bytes(c, step.count());
-    const Seconds arrives = free + link.latency(size) + 2 * (collectives_[c].handling * size);
-    add({arrives, 0, is_busy() ? Event::Kind::due : Event::Kind::arrived, r, c, id, channel.sent.size() - 1});
+    const Outgoing message{r, c, id, channel.sent.size() - 1, size, size};
+    const int node = network_.node_of(r);
+    if (node == network_.node_of(step.peer)) {
+      const Link& link = network_.inside;
+      leave(message, link, ports_[index(r)].take(now_, link, size, size, true));
+    } else {
+      Card& card = cards_[index(node)];
+      const bool idle = card.idle();
+      card.add(r, step.peer, message);
+      if (idle) carry(node);
+    }
     return true;
   }
 
-  // When the port is free that a message takes: the rank's own, or the card of its node.
-  Seconds& port(int from, int to) {
-    const int node = network_.node_of(from);
-    return node == network_.node_of(to) ? ports_[index(from)] : ports_[ranks_.size() + index(node)];
+  void leave(const Outgoing& message, const Link& link, Seconds left) {
+    add({left, 0, Event::Kind::left, message.rank, message.collective, message.step});
+    const Seconds arrives =
+        left + link.latency(message.bytes) + 2 * (collectives_[message.collective].handling * message.bytes);
+    add({arrives, 0, is_busy() ? Event::Kind::due : Event::Kind::arrived, message.rank, message.collective,
+         message.step, message.message});
+  }
+
+  void carry(int node) {
+    const Seconds left = cards_[index(node)].next(now_, network_.between);
+    add({left, 0, Event::Kind::carried, node, 0, schedule::kNoStep});
+  }
+
+  void carried(int node) {
+    Card& card = cards_[index(node)];
+    if (const auto message = card.carried()) leave(*message, network_.between, now_);
+    if (!card.idle()) carry(node);
   }
 
   void combine(int r, std::size_t c) {
@@ -273,8 +295,9 @@ class Simulation {
     const StepId step = run.computable.front();
     run.computable.pop_front();
     rank.busy = true;
-    add({now_ + network_.inside.gamma * bytes(c, run.plan->steps[index(step)].count()), 0, Event::Kind::combined, r, c,
-         step});
+    const Seconds time = network_.inside.gamma * bytes(c, run.plan->steps[index(step)].count());
+    const Seconds end = network_.inside.core_is_port ? ports_[index(r)].occupy(now_, time) : now_ + time;
+    add({end, 0, Event::Kind::combined, r, c, step});
   }
 
   Bytes bytes(std::size_t collective, Elements count) const { return collectives_[collective].element * count; }
@@ -283,7 +306,8 @@ class Simulation {
   Network network_;
   SimulationOptions options_;
   std::vector<Rank> ranks_;
-  std::vector<Seconds> ports_;                                     // when each is free: one a rank, then one a node
+  std::vector<Port> ports_;                                        // [rank], for what stays inside its node
+  std::vector<Card> cards_;                                        // [node]
   std::map<std::tuple<std::size_t, int, int>, Channel> channels_;  // collective, from, to
   std::vector<std::vector<Seconds>> ends_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

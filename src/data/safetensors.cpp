@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <tuple>
 
-#include "annulet/base/atomic_file.hpp"
 #include "annulet/base/error.hpp"
 
 namespace annulet::data {
@@ -17,31 +17,35 @@ static_assert(std::endian::native == std::endian::little, "safetensors are littl
 
 using OrderedJson = nlohmann::ordered_json;
 
-void check(const NamedTensor& tensor) {
+Bytes bytes_of(const NamedTensor& tensor) {
   Elements count = 1;
   for (const Elements size : tensor.shape) count *= size;
-  ANNULET_EXPECTS(std::ssize(tensor.bytes) == count * size_of(tensor.dtype).value(), "bytes fit shape and dtype");
-  ANNULET_EXPECTS(tensor.name != "__metadata__", "the format keeps this name for itself");
+  return count * size_of(tensor.dtype);
 }
 
-std::vector<NamedTensor> in_file_order(std::span<const NamedTensor> tensors) {
-  std::vector<NamedTensor> ordered(tensors.begin(), tensors.end());
-  const auto key = [](const NamedTensor& t) { return std::tuple(-size_of(t.dtype).value(), std::string_view(t.name)); };
-  std::ranges::sort(ordered, {}, key);
-  return ordered;
+// Numbers of tensors, as they lie in the file.
+std::vector<std::size_t> file_order(std::span<const NamedTensor> tensors) {
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::sort(order, {}, [&](std::size_t t) {
+    return std::tuple(-size_of(tensors[t].dtype).value(), std::string_view(tensors[t].name));
+  });
+  return order;
 }
 
 std::string header_of(std::span<const NamedTensor> tensors, const Metadata& metadata) {
   OrderedJson header = OrderedJson::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
-  std::size_t place = 0;
-  for (const NamedTensor& tensor : tensors) {
-    check(tensor);
+  Bytes place{0};
+  for (const std::size_t t : file_order(tensors)) {
+    const NamedTensor& tensor = tensors[t];
+    ANNULET_EXPECTS(tensor.name != "__metadata__", "the format keeps this name for itself");
     ANNULET_EXPECTS(!header.contains(tensor.name), "names are unique");
+    const Bytes end = place + bytes_of(tensor);
     header[tensor.name] = {{"dtype", tensor.dtype == Dtype::f32 ? "F32" : "F64"},
                            {"shape", tensor.shape},
-                           {"data_offsets", {place, place + tensor.bytes.size()}}};
-    place += tensor.bytes.size();
+                           {"data_offsets", {place.value(), end.value()}}};
+    place = end;
   }
   std::string text = header.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');
@@ -61,16 +65,40 @@ void convert(std::span<const std::byte> bytes, std::span<T> out) {
 
 Bytes size_of(Dtype dtype) { return Bytes(dtype == Dtype::f32 ? 4 : 8); }
 
+SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
+                                     const Metadata& metadata)
+    : file_(file), begins_(tensors.size()), sizes_(tensors.size()) {
+  const std::string header = header_of(tensors, metadata);
+  const std::uint64_t length = header.size();
+  file_.write(std::as_bytes(std::span(&length, 1)));
+  file_.write(header);
+  const Bytes first(static_cast<std::int64_t>(sizeof length + header.size()));
+  for (const std::size_t t : file_order(tensors)) {
+    begins_[t] = first + missing_, sizes_[t] = bytes_of(tensors[t]);
+    missing_ += sizes_[t];
+  }
+}
+
+void SafetensorsWriter::write(std::size_t tensor, Bytes first, std::span<const std::byte> bytes) {
+  const Bytes count(std::ssize(bytes));
+  ANNULET_EXPECTS(first >= Bytes(0) && first + count <= sizes_[tensor], "bytes are the tensor's");
+  file_.write_at((begins_[tensor] + first).value(), bytes);
+  missing_ -= count;
+}
+
+void SafetensorsWriter::commit() {
+  ANNULET_EXPECTS(missing_ == Bytes(0), "all bytes of all tensors are written once");
+  file_.commit();
+}
+
 void write_safetensors(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                        const Metadata& metadata) {
-  const std::vector<NamedTensor> ordered = in_file_order(tensors);
-  const std::string header = header_of(ordered, metadata);
-  const std::uint64_t length = header.size();
-  AtomicFile out(file);
-  out.write(std::as_bytes(std::span(&length, 1)));
-  out.write(header);
-  for (const NamedTensor& tensor : ordered) out.write(tensor.bytes);
-  out.commit();
+  SafetensorsWriter writer(file, tensors, metadata);
+  for (std::size_t t = 0; t < tensors.size(); ++t) {
+    ANNULET_EXPECTS(Bytes(std::ssize(tensors[t].bytes)) == bytes_of(tensors[t]), "bytes fit shape and dtype");
+    writer.write(t, Bytes(0), tensors[t].bytes);
+  }
+  writer.commit();
 }
 
 template <class T>

@@ -14,7 +14,7 @@ std::vector<Elements> bench_sizes(const BenchOptions& options) {
   const Bytes element = bytes_of(options.type);
   std::vector<Elements> result;
   Elements elements = std::max<Elements>(1, options.smallest.value() / element.value());
-  for (; element * elements <= options.largest; elements *= 2) result.push_back(elements);
+  for (; element * elements <= options.largest; elements *= options.factor) result.push_back(elements);
   if (result.empty()) result.push_back(elements);
   return result;
 }
@@ -83,7 +83,7 @@ void require_right(std::span<const BenchRow> rows) {
 
 std::vector<BenchRow> run_bench(const comm::Communicator& communicator, const TransportFactory& make_transport,
                                 const BenchOptions& options, const std::function<void(const BenchRow&)>& on_row) {
-  ANNULET_EXPECTS(!options.contenders.empty() && options.smallest <= options.largest,
+  ANNULET_EXPECTS(!options.contenders.empty() && options.smallest <= options.largest && options.factor > 1,
                   "a benchmark has somebody to take part and a size");
   ANNULET_EXPECTS(options.type != NumberType::bfloat16 || communicator.size() <= kMostBfloat16Ranks,
                   "sums are exact in bfloat16");

@@ -218,10 +218,11 @@ class Calibrator {
 
   void share(cost::Link& link) {
     const cost::EagerLink eager = link.eager.value_or(cost::EagerLink{Bytes(-1), {}, {}, {}});
-    const auto agreed =
-        probe_.from_rank_0({link.alpha.count(), link.gap.count(), link.beta.value(), eager.limit.as_double(),
-                            eager.alpha.count(), eager.gap.count(), eager.beta.value()});
+    const auto agreed = probe_.from_rank_0({link.alpha.count(), link.gap.count(), link.beta.value(),
+                                            eager.limit.as_double(), eager.alpha.count(), eager.gap.count(),
+                                            eager.beta.value(), link.burst.as_double(), link.burst_pace.value()});
     link.alpha = Seconds(agreed[0]), link.gap = Seconds(agreed[1]), link.beta = cost::SecondsPerByte(agreed[2]);
+    link.burst = Bytes(static_cast<std::int64_t>(agreed[7])), link.burst_pace = cost::SecondsPerByte(agreed[8]);
     link.eager.reset();
     if (agreed[3] < 0) return;
     link.eager = {Bytes(static_cast<std::int64_t>(agreed[3])), Seconds(agreed[4]), Seconds(agreed[5]),

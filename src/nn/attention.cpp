@@ -28,6 +28,12 @@ Elements panels(Elements columns) {
   return (columns + kTileColumns<T> - 1) / kTileColumns<T>;
 }
 
+template <class T>
+Elements rows_of_a_strip(Elements time) {
+  const Elements row = panels<T>(time) * kTileColumns<T>;
+  return std::clamp(kStripElements / row / kTileRows * kTileRows, Elements{kTileRows}, whole_tiles(time));
+}
+
 template <class T, class Pointer>
 Rows<Pointer> part(Rows<Pointer> rows, Elements row) {
   return {rows.data + row * rows.row, rows.row};
@@ -52,7 +58,13 @@ void multiply(Elements rows, Factor<T> a, const Panels<T>& b, Depth depth, const
 }  // namespace
 
 template <class T>
-Panels<T>::Panels(Elements most_depth, Elements most_columns) : data_(index(most_depth * panels<T>(most_columns))) {}
+Elements Panels<T>::elements(Elements most_depth, Elements most_columns) {
+  return most_depth * panels<T>(most_columns) * kTileColumns<T>;
+}
+
+template <class T>
+Panels<T>::Panels(Elements most_depth, Elements most_columns)
+    : data_(static_cast<std::size_t>(elements(most_depth, most_columns))) {}
 
 template <class T>
 void Panels<T>::pack_rows(Elements depth, Elements columns, Rows<const T> b) {
@@ -73,14 +85,20 @@ void Panels<T>::pack_transpose(Elements depth, Elements columns, Rows<const T> b
 
 template <class T>
 AttentionScratch<T>::AttentionScratch(const AttentionOptions& options)
-    : strip_row(panels<T>(options.context) * kTileColumns<T>) {
+    : strip_rows(rows_of_a_strip<T>(options.context)), strip_row(panels<T>(options.context) * kTileColumns<T>) {
   const Elements time = options.context, depth = options.width / options.heads;
-  strip_rows = std::clamp(kStripElements / strip_row / kTileRows * kTileRows, Elements{kTileRows}, whole_tiles(time));
   keys_transposed = values_transposed = Panels<T>(depth, time);
   keys = values = Panels<T>(time, depth);
   strip_queries = strip_gradients = Panels<T>(strip_rows, depth);
   probabilities.resize(static_cast<std::size_t>(strip_rows * strip_row));
   score_gradients.resize(probabilities.size());
+}
+
+template <class T>
+Elements AttentionScratch<T>::elements(const AttentionOptions& options) {
+  const Elements time = options.context, depth = options.width / options.heads, rows = rows_of_a_strip<T>(time);
+  return 2 * (Panels<T>::elements(depth, time) + Panels<T>::elements(time, depth) + Panels<T>::elements(rows, depth) +
+              rows * panels<T>(time) * kTileColumns<T>);
 }
 
 template <class T>

@@ -25,6 +25,8 @@ class Panels {
   Panels() = default;
   Panels(Elements most_depth, Elements most_columns);
 
+  static Elements elements(Elements most_depth, Elements most_columns);  // what it takes
+
   void pack_rows(Elements depth, Elements columns, Rows<const T> b);       // b (k, j) = b.data[k * b.row + j]
   void pack_transpose(Elements depth, Elements columns, Rows<const T> b);  // b (k, j) = b.data[j * b.row + k]
 
@@ -43,6 +45,8 @@ class Panels {
 template <class T>
 struct AttentionScratch {
   explicit AttentionScratch(const AttentionOptions& options);
+
+  static Elements elements(const AttentionOptions& options);  // what it takes, about 4 C / heads context
 
   Elements strip_rows;                              // queries whose scores backward holds at once
   Elements strip_row;                               // elements from one row of scores to the next

@@ -84,6 +84,7 @@ class Gpt final : public Model<T> {
   std::span<const T> outputs() const override { return std::span(logits_).first(index(rows_ * options_.vocabulary)); }
   Flops flops(Elements samples) const override;
   Flops recomputation(Elements samples) const override;
+  Elements owned_elements() const override;
 
  private:
   void set_layout();
@@ -299,6 +300,20 @@ Flops Gpt<T>::recomputation(Elements samples) const {
   const double last = static_cast<double>(samples * options_.context * options_.layers * options_.hidden) *
                       static_cast<double>(options_.width);
   return Flops(2 * (block_products(samples) + attention_products(samples) - last));
+}
+
+// For N rows: the blocks' memories and scratch (block.hpp), two moments of each LayerNorm and two numbers of each
+// head's softmax, the blocks' inputs and the final norm's, normed, and a gradient as wide; logits, their gradients and
+// probabilities.
+template <class T>
+Elements Gpt<T>::owned_elements() const {
+  const GptOptions& o = options_;
+  const Elements masks = o.dropout > 0 ? 1 : 0;
+  const Elements memory = (7 + 2 * masks) * o.width + 2 * o.hidden, scratch = (7 + masks) * o.width + o.hidden;
+  const Elements statistics = 2 * (2 * o.layers + 1) + 2 * o.layers * o.heads;
+  const Elements memories = o.recompute ? 1 : o.layers;
+  const Elements row = memories * memory + scratch + statistics + (o.layers + 3 + masks) * o.width + 3 * o.vocabulary;
+  return most_rows_ * row + AttentionScratch<T>::elements(block_options(o, 0).attention);
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ class Mlp final : public Model<T> {
                 Accumulate accumulate, Progress& progress) override;
   std::span<const T> outputs() const override { return values(layers_.size(), samples_).elements(); }
   Flops flops(Elements samples) const override;
+  Elements owned_elements() const override;
 
  private:
   void add_layers();
@@ -186,6 +187,17 @@ Flops Mlp<T>::flops(Elements samples) const {
   const auto all =
       static_cast<double>(std::inner_product(widths.begin(), widths.end() - 1, widths.begin() + 1, Elements{0}));
   return Flops(2 * static_cast<double>(samples) * (3 * all - first));
+}
+
+// A sample's: two values of each hidden unit, or three and a mask with dropout; outputs, and the loss's probabilities;
+// two gradients as wide as the widest layer.
+template <class T>
+Elements Mlp<T>::owned_elements() const {
+  const auto& widths = options_.widths;
+  const Elements outputs = widths.back(), widest = *std::max_element(widths.begin() + 1, widths.end());
+  const Elements hidden = std::accumulate(widths.begin() + 1, widths.end() - 1, Elements{0});
+  const Elements probabilities = options_.loss == Loss::cross_entropy ? outputs : 0;
+  return capacity_ * ((options_.dropout > 0 ? 4 : 2) * hidden + outputs + probabilities + 2 * widest);
 }
 
 }  // namespace

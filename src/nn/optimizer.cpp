@@ -206,6 +206,11 @@ class Adam final : public Intervals<T> {
 
 }  // namespace
 
+int state_values(const OptimizerOptions& options) {
+  if (options.kind == OptimizerOptions::Kind::sgd) return options.momentum > 0 ? 1 : 0;
+  return 2;
+}
+
 template <class T>
 std::unique_ptr<Optimizer<T>> make_optimizer(const OptimizerOptions& options, const Layout& layout,
                                              std::span<const Slice> owned) {

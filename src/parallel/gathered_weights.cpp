@@ -14,8 +14,8 @@ template <class T>
 class GatheredWeights final : public ReplicatedWeights<T> {
  public:
   GatheredWeights(collectives::Engine& engine, const nn::Layout& layout, std::span<const schedule::Bucket> buckets,
-                  const SyncOptions& options)
-      : ReplicatedWeights<T>(layout, buckets),
+                  const SyncOptions& options, MemoryAccount& account)
+      : ReplicatedWeights<T>(layout, buckets, account),
         engine_(engine),
         shard_(schedule::shard(buckets, engine.world(), engine.rank())),
         first_bucket_(layout.layers(), buckets.size()),
@@ -54,9 +54,9 @@ class GatheredWeights final : public ReplicatedWeights<T> {
     auto plan = std::make_shared<schedule::Plan>(schedule::bucket_plan(
         schedule::Collective::all_gather, engine_.rank(), engine_.world(), elements.count, Bytes(sizeof(T)), options));
     wire_.push_back(Bytes(sizeof(T)) * schedule::sent_elements(*plan));
-    gathers_.push_back(engine_.declare({fmt::format("weights of bucket {} of {}", b + 1, this->buckets().size()),
-                                        comm::Purpose::weights, collectives::sum_of<T>(), std::move(plan),
-                                        std::as_writable_bytes(part(this->elements(), elements))}));
+    gathers_.push_back(engine_.declare(
+        {fmt::format("all_gather of weight bucket {} of {}", b + 1, this->buckets().size()), comm::Purpose::weights,
+         collectives::sum_of<T>(), std::move(plan), std::as_writable_bytes(part(this->elements(), elements))}));
   }
 
   void wait(std::size_t bucket) {
@@ -80,15 +80,15 @@ class GatheredWeights final : public ReplicatedWeights<T> {
 template <class T>
 std::unique_ptr<WeightSync<T>> make_gathered_weights(collectives::Engine& engine, const nn::Layout& layout,
                                                      std::span<const schedule::Bucket> buckets,
-                                                     const SyncOptions& options) {
-  return std::make_unique<GatheredWeights<T>>(engine, layout, buckets, options);
+                                                     const SyncOptions& options, MemoryAccount& account) {
+  return std::make_unique<GatheredWeights<T>>(engine, layout, buckets, options, account);
 }
 
 template std::unique_ptr<WeightSync<float>> make_gathered_weights(collectives::Engine&, const nn::Layout&,
-                                                                  std::span<const schedule::Bucket>,
-                                                                  const SyncOptions&);
+                                                                  std::span<const schedule::Bucket>, const SyncOptions&,
+                                                                  MemoryAccount&);
 template std::unique_ptr<WeightSync<double>> make_gathered_weights(collectives::Engine&, const nn::Layout&,
                                                                    std::span<const schedule::Bucket>,
-                                                                   const SyncOptions&);
+                                                                   const SyncOptions&, MemoryAccount&);
 
 }  // namespace annulet::parallel

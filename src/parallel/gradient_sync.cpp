@@ -32,12 +32,6 @@ auto rounding(const collectives::ElementType& element, schedule::Interval elemen
 
 }  // namespace
 
-std::vector<Elements> sizes_of(const nn::Layout& layout) {
-  std::vector<Elements> sizes;
-  for (const nn::Tensor& tensor : layout.tensors()) sizes.push_back(tensor.count);
-  return sizes;
-}
-
 void GradientInstants::pulse(Instant now) {
   if (looked) {
     const Seconds since = now - *looked;
@@ -106,7 +100,8 @@ void GradientSync<T>::declare(const SyncOptions& options, std::vector<Traffic> t
     wire_.push_back(bucket.exchange.element * schedule::sent_elements(*plan));
     planned_ += wire_.back();
     operations_.push_back(
-        engine_.declare({fmt::format("gradient bucket {} of {}", operations_.size() + 1, traffic.size()),
+        engine_.declare({fmt::format("{} of gradient bucket {} of {}", to_text(bucket.exchange.collective),
+                                     operations_.size() + 1, traffic.size()),
                          comm::Purpose::gradients, bucket.element, std::move(plan), bucket.data, bucket.finish}));
   }
 }

@@ -1,29 +1,23 @@
 #include "annulet/parallel/model_state.hpp"
 
+#include <fmt/format.h>
+
 #include "annulet/base/error.hpp"
 #include "annulet/parallel/sparse_gradients.hpp"
-
-#include "annulet/schedule/shards.hpp"
 #include "sharded_gradients.hpp"
 
 namespace annulet::parallel {
 namespace {
 
 template <class T>
-std::vector<schedule::Bucket> buckets_of(const nn::Layout& layout, const ModelStateOptions& options) {
-  if (options.stage < 3) return schedule::gradient_buckets(sizes_of(layout), Bytes(sizeof(T)), options.sync);
-  std::vector<std::size_t> layers;
-  for (const nn::Tensor& tensor : layout.tensors()) layers.push_back(tensor.layer);
-  return schedule::layer_buckets(sizes_of(layout), layers);
-}
-
-template <class T>
 std::unique_ptr<GradientSync<T>> make_gradients(collectives::Engine& engine, const nn::Layout& layout,
-                                                AlignedVector<T>& all, const ModelStateOptions& options) {
+                                                AlignedVector<T>& all, StateAccounts& accounts,
+                                                const ModelStateOptions& options) {
   const bool sparse = options.sync.compression.kind == schedule::Compression::Kind::top_k;
   ANNULET_EXPECTS(!sparse || options.stage == 0, "sparse gradients are gathered whole by every rank");
   if (options.stage >= 2) {
-    return std::make_unique<ShardedGradients<T>>(engine, layout, buckets_of<T>(layout, options), options.sync);
+    return std::make_unique<ShardedGradients<T>>(
+        engine, layout, buckets_of(layout, options.stage, Bytes(sizeof(T)), options.sync), options.sync, accounts);
   }
   all.resize(static_cast<std::size_t>(layout.size()));
   if (sparse) return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync);
@@ -33,11 +27,12 @@ std::unique_ptr<GradientSync<T>> make_gradients(collectives::Engine& engine, con
 
 template <class T>
 std::unique_ptr<WeightSync<T>> make_weights(collectives::Engine& engine, const nn::Layout& layout,
-                                            std::span<const schedule::Bucket> buckets,
+                                            std::span<const schedule::Bucket> buckets, StateAccounts& accounts,
                                             const ModelStateOptions& options) {
-  if (options.stage == 0) return make_replicated_weights<T>(layout, buckets);
-  if (options.stage == 3) return make_sharded_weights<T>(engine, layout, buckets, options.sync, options.freed);
-  return make_gathered_weights<T>(engine, layout, buckets, options.sync);
+  if (options.stage == 0) return make_replicated_weights<T>(layout, buckets, accounts.weights);
+  if (options.stage == 3)
+    return make_sharded_weights<T>(engine, layout, buckets, {options.sync, accounts, options.freed});
+  return make_gathered_weights<T>(engine, layout, buckets, options.sync, accounts.weights);
 }
 
 template <class T>
@@ -51,14 +46,30 @@ std::unique_ptr<nn::Optimizer<T>> make_optimizer(const nn::OptimizerOptions& opt
   return nn::make_optimizer<T>(options, layout, owned);
 }
 
+void require_planned(const StateMemory& held, const StateMemory& planned) {
+  if (held == planned) return;
+  throw RunError({fmt::format("weights, gradients, optimiser state and buckets take {} + {} + {} + {} bytes, {} + {} + "
+                              "{} + {} were planned",
+                              held.weights.value(), held.gradients.value(), held.optimizer.value(),
+                              held.buckets.value(), planned.weights.value(), planned.gradients.value(),
+                              planned.optimizer.value(), planned.buckets.value()),
+                  "counted and predicted would not be of the same thing"});
+}
+
 }  // namespace
 
 template <class T>
 ModelState<T>::ModelState(collectives::Engine& engine, const nn::Layout& layout, const ModelStateOptions& options) {
   ANNULET_EXPECTS(options.stage >= 0 && options.stage < schedule::kZeroStages, "ZeRO has stages 0 to 3");
-  gradients_ = make_gradients<T>(engine, layout, all_gradients_, options);
-  weights_ = make_weights<T>(engine, layout, gradients_->buckets(), options);
-  optimizer_ = make_optimizer<T>(options.optimizer, layout, *weights_, gradients_->buckets().size());
+  gradients_ = make_gradients<T>(engine, layout, all_gradients_, accounts_, options);
+  weights_ = make_weights<T>(engine, layout, gradients_->buckets(), accounts_, options);
+  {
+    const MemoryScope scope(accounts_.optimizer);
+    optimizer_ = make_optimizer<T>(options.optimizer, layout, *weights_, gradients_->buckets().size());
+  }
+  planned_ = planned(layout,
+                     {options.stage, options.optimizer, options.sync, engine.rank(), engine.world(), Bytes(sizeof(T))});
+  require_planned(memory(), planned_);
 }
 
 template <class T>

@@ -9,8 +9,11 @@
 namespace annulet::parallel {
 
 template <class T>
-ReplicatedWeights<T>::ReplicatedWeights(const nn::Layout& layout, std::span<const schedule::Bucket> buckets)
-    : layout_(layout), buckets_(buckets.begin(), buckets.end()), weights_(static_cast<std::size_t>(layout.size())) {}
+ReplicatedWeights<T>::ReplicatedWeights(const nn::Layout& layout, std::span<const schedule::Bucket> buckets,
+                                        MemoryAccount& account)
+    : layout_(layout),
+      buckets_(buckets.begin(), buckets.end()),
+      weights_(static_cast<std::size_t>(layout.size()), account) {}
 
 template <class T>
 std::span<T> ReplicatedWeights<T>::kept_values(std::size_t bucket) {
@@ -47,15 +50,16 @@ void ReplicatedWeights<T>::restore() {
 
 template <class T>
 std::unique_ptr<WeightSync<T>> make_replicated_weights(const nn::Layout& layout,
-                                                       std::span<const schedule::Bucket> buckets) {
-  return std::make_unique<ReplicatedWeights<T>>(layout, buckets);
+                                                       std::span<const schedule::Bucket> buckets,
+                                                       MemoryAccount& account) {
+  return std::make_unique<ReplicatedWeights<T>>(layout, buckets, account);
 }
 
 template class ReplicatedWeights<float>;
 template class ReplicatedWeights<double>;
 template std::unique_ptr<WeightSync<float>> make_replicated_weights(const nn::Layout&,
-                                                                    std::span<const schedule::Bucket>);
+                                                                    std::span<const schedule::Bucket>, MemoryAccount&);
 template std::unique_ptr<WeightSync<double>> make_replicated_weights(const nn::Layout&,
-                                                                     std::span<const schedule::Bucket>);
+                                                                     std::span<const schedule::Bucket>, MemoryAccount&);
 
 }  // namespace annulet::parallel

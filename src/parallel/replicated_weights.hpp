@@ -10,7 +10,7 @@ namespace annulet::parallel {
 template <class T>
 class ReplicatedWeights : public WeightSync<T> {
  public:
-  ReplicatedWeights(const nn::Layout& layout, std::span<const schedule::Bucket> buckets);
+  ReplicatedWeights(const nn::Layout& layout, std::span<const schedule::Bucket> buckets, MemoryAccount& account);
 
   nn::TensorValues<const T> values() const override { return weights_; }
   schedule::Interval kept(std::size_t bucket) const override { return buckets_[bucket].elements; }

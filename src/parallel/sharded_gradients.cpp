@@ -8,22 +8,17 @@
 
 namespace annulet::parallel {
 
-std::vector<bool> tied_tensors(const nn::Layout& layout) {
-  std::vector<bool> tied;
-  for (const nn::Tensor& tensor : layout.tensors()) tied.push_back(tensor.tied);
-  return tied;
-}
-
 template <class T>
 ShardedGradients<T>::ShardedGradients(collectives::Engine& engine, const nn::Layout& layout,
-                                      std::vector<schedule::Bucket> buckets, const SyncOptions& options)
-    : GradientSync<T>(engine, std::move(buckets)) {
+                                      std::vector<schedule::Bucket> buckets, const SyncOptions& options,
+                                      StateAccounts& accounts)
+    : GradientSync<T>(engine, std::move(buckets)),
+      kept_(static_cast<std::size_t>(schedule::total_count(this->shard())), accounts.gradients) {
   const schedule::Slots plan =
       schedule::gradient_slots(this->buckets(), tied_tensors(layout), schedule::kGradientTurns);
   slot_of_ = plan.of_use;
-  for (const Elements size : plan.sizes) slots_.emplace_back(static_cast<std::size_t>(size));
+  for (const Elements size : plan.sizes) slots_.emplace_back(static_cast<std::size_t>(size), accounts.buckets);
   occupants_.assign(slots_.size(), kNobody);
-  kept_.resize(static_cast<std::size_t>(schedule::total_count(this->shard())));
   std::vector<std::span<T>> memory;
   for (std::size_t b = 0, first = 0; b < slot_of_.size(); ++b) {
     const schedule::Bucket& bucket = this->buckets()[b];

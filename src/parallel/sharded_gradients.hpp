@@ -15,7 +15,7 @@ class ShardedGradients final : public GradientSync<T> {
  public:
   // Declares one reduce-scatter per bucket.
   ShardedGradients(collectives::Engine& engine, const nn::Layout& layout, std::vector<schedule::Bucket> buckets,
-                   const SyncOptions& options);
+                   const SyncOptions& options, StateAccounts& accounts);
 
   nn::TensorValues<T> values() override { return nn::TensorValues<T>::at_places(places_); }
   nn::Accumulate accumulation(Elements) const override { return nn::Accumulate::overwrite; }
@@ -42,8 +42,5 @@ class ShardedGradients final : public GradientSync<T> {
   std::vector<bool> adds_;              // [bucket]: an earlier micro-batch of this step has been kept
   Seconds waited_{0};
 };
-
-// Which tensors of a layout are tied.
-std::vector<bool> tied_tensors(const nn::Layout& layout);
 
 }  // namespace annulet::parallel

@@ -8,6 +8,7 @@
 
 #include "annulet/base/aligned.hpp"
 #include "annulet/base/error.hpp"
+#include "annulet/parallel/state_memory.hpp"
 #include "annulet/parallel/weight_sync.hpp"
 #include "annulet/schedule/layer_uses.hpp"
 #include "part.hpp"
@@ -15,16 +16,11 @@
 namespace annulet::parallel {
 namespace {
 
-std::optional<std::size_t> tied_layer(const nn::Layout& layout) {
-  const auto tied = std::ranges::find_if(layout.tensors(), &nn::Tensor::tied);
-  return tied == layout.tensors().end() ? std::nullopt : std::optional(tied->layer);
-}
-
 template <class T>
 class ShardedWeights final : public WeightSync<T> {
  public:
   ShardedWeights(collectives::Engine& engine, const nn::Layout& layout, std::span<const schedule::Bucket> layers,
-                 const SyncOptions& options, Freed freed);
+                 const ShardingOptions& options);
 
   nn::TensorValues<const T> values() const override { return nn::TensorValues<const T>::at_places(places_); }
   schedule::Interval kept(std::size_t bucket) const override { return shard_[bucket]; }
@@ -74,24 +70,24 @@ class ShardedWeights final : public WeightSync<T> {
 
 template <class T>
 ShardedWeights<T>::ShardedWeights(collectives::Engine& engine, const nn::Layout& layout,
-                                  std::span<const schedule::Bucket> layers, const SyncOptions& options, Freed freed)
+                                  std::span<const schedule::Bucket> layers, const ShardingOptions& options)
     : engine_(engine),
       layout_(layout),
       layers_(layers.begin(), layers.end()),
       shard_(schedule::shard(layers, engine.world(), engine.rank())),
-      freed_(freed),
+      freed_(options.freed),
       uses_(schedule::layer_uses(layers.size(), tied_layer(layout))),
       places_(layout.tensors().size()),
-      kept_(static_cast<std::size_t>(schedule::total_count(shard_))) {
+      kept_(static_cast<std::size_t>(schedule::total_count(shard_)), options.accounts.weights) {
   const schedule::Slots plan = schedule::layer_slots(layers, uses_, tied_layer(layout));
   slot_of_ = plan.of_use;
-  for (const Elements size : plan.sizes) slots_.emplace_back(static_cast<std::size_t>(size));
+  for (const Elements size : plan.sizes) slots_.emplace_back(static_cast<std::size_t>(size), options.accounts.buckets);
   occupants_.assign(slots_.size(), kNobody);
   for (Elements first = 0; const schedule::Interval& own : shard_) {
     kept_of_.push_back(part(std::span(kept_), {first, own.count}));
     first += own.count;
   }
-  declare(options);
+  declare(options.sync);
 }
 
 template <class T>
@@ -215,15 +211,15 @@ void ShardedWeights<T>::assign(schedule::Interval elements, std::span<const T> v
 template <class T>
 std::unique_ptr<WeightSync<T>> make_sharded_weights(collectives::Engine& engine, const nn::Layout& layout,
                                                     std::span<const schedule::Bucket> layers,
-                                                    const SyncOptions& options, Freed freed) {
-  return std::make_unique<ShardedWeights<T>>(engine, layout, layers, options, freed);
+                                                    const ShardingOptions& options) {
+  return std::make_unique<ShardedWeights<T>>(engine, layout, layers, options);
 }
 
 template std::unique_ptr<WeightSync<float>> make_sharded_weights(collectives::Engine&, const nn::Layout&,
-                                                                 std::span<const schedule::Bucket>, const SyncOptions&,
-                                                                 Freed);
+                                                                 std::span<const schedule::Bucket>,
+                                                                 const ShardingOptions&);
 template std::unique_ptr<WeightSync<double>> make_sharded_weights(collectives::Engine&, const nn::Layout&,
-                                                                  std::span<const schedule::Bucket>, const SyncOptions&,
-                                                                  Freed);
+                                                                  std::span<const schedule::Bucket>,
+                                                                  const ShardingOptions&);
 
 }  // namespace annulet::parallel

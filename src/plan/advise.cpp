@@ -136,6 +136,7 @@ class Adviser {
     const StageMemory states = stage_memory(parameters_, q_.step.ranks, c.stage, q_.bytes);
     MemoryQuestion memory;
     memory.parameters = parameters_, memory.largest_layer = largest_layer(q_.architecture);
+    memory.tied_layer = tied_layer(q_.architecture);
     memory.bytes = q_.bytes, memory.bucket = c.bucket;
     c.states = states.total(), c.in_flight = buckets_in_flight(memory, c.stage);
     c.activations =

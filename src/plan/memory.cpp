@@ -7,12 +7,13 @@
 #include <map>
 
 #include "annulet/base/error.hpp"
+#include "annulet/schedule/layer_uses.hpp"
 
 namespace annulet::plan {
 namespace {
 
-constexpr int kBucketsInFlight = 3;  // as collectives::EngineOptions
-constexpr int kLayersGathered = 2;   // the one that computes and the one prefetched
+constexpr auto kGradientTurns = static_cast<Elements>(schedule::kGradientTurns);
+constexpr auto kLayerTurns = static_cast<Elements>(schedule::kLayerTurns);
 
 Elements shard(Elements parameters, int ranks) { return (parameters + ranks - 1) / ranks; }
 
@@ -58,17 +59,23 @@ Elements largest_layer(const Architecture& architecture) {
   std::map<Elements, Elements> blocks;
   Elements largest = 0;
   for (const ModelTensor& tensor : tensors(architecture)) {
+    if (architecture.tied && tensor.part == Part::embedding) continue;
     largest = std::max(largest, tensor.block < 0 ? tensor.elements : blocks[tensor.block] += tensor.elements);
   }
   return largest;
 }
 
+Elements tied_layer(const Architecture& architecture) {
+  return architecture.tied ? parameters(architecture).embedding : 0;
+}
+
 Bytes buckets_in_flight(const MemoryQuestion& q, int stage) {
-  if (stage == 2) return std::min(std::int64_t{kBucketsInFlight} * q.bucket, Bytes(q.bytes.gradient * q.parameters));
-  if (stage == 3) {
-    return std::min(Bytes(q.bytes.weight * kLayersGathered * q.largest_layer), Bytes(q.bytes.weight * q.parameters));
-  }
-  return Bytes(0);
+  if (stage < 2) return Bytes(0);
+  const auto at_most = [&](std::int64_t bytes, Elements n) { return Bytes(bytes * std::min(n, q.parameters)); };
+  const Elements bucket = stage == 2 ? q.bucket.value() / q.bytes.gradient : q.largest_layer;
+  const Bytes gradients = at_most(q.bytes.gradient, kGradientTurns * bucket + q.tied_layer);
+  if (stage == 2) return gradients;
+  return gradients + at_most(q.bytes.weight, kLayerTurns * q.largest_layer + q.tied_layer);
 }
 
 Answer plan_memory(const MemoryQuestion& q) {
@@ -107,10 +114,12 @@ Answer plan_memory(const MemoryQuestion& q) {
   }
   answer.tables.push_back(std::move(table));
   answer.notes.push_back(
-      "buckets: what is held beside the states: stage 2 three gradient buckets, stage 3 the gathered weights of two "
-      "layers; stages 0 and 1 work in place");
+      "buckets: what is held beside the states: stage 2 three gradient buckets, stage 3 the gradients of three layers "
+      "and "
+      "the gathered weights of two, both also the tied embedding's; stages 0 and 1 work in place");
   if (q.largest_layer == 0)
-    answer.notes.push_back("the size of a layer is not known: stage 3 needs two of them besides");
+    answer.notes.push_back(
+        "the size of a layer is not known: stage 3 needs the gradients of three and the weights of two besides");
   if (known) answer.notes.push_back("activations of a micro-batch: " + q.activations_formula);
   answer.notes.push_back(fmt::format("needed = states + buckets{}",
                                      known ? q.recompute ? " + activations recomputed" : " + activations" : ""));

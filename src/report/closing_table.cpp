@@ -7,6 +7,7 @@
 #include <set>
 
 #include "annulet/base/statistics.hpp"
+#include "annulet/report/memory_table.hpp"
 #include "compression_lines.hpp"
 
 namespace annulet::report {
@@ -77,15 +78,12 @@ std::string time_line(const std::vector<train::StepRecord>& steps) {
 }
 
 // What the exposed time waited for, collective by collective.
-std::string exposed_line(const std::vector<train::StepRecord>& steps) {
-  std::vector<Seconds> gradients, weights, control;
-  for (std::size_t i = steps.size() > 5 ? 5 : 0; i < steps.size(); ++i) {
-    const train::StepSeconds& s = steps[i].seconds;
-    gradients.push_back(s.exposed - s.gather - s.control), weights.push_back(s.gather), control.push_back(s.control);
-  }
-  if (gradients.empty()) return "";
-  return fmt::format("exposed: reduce-scatter of gradients {}, all-gather of weights {}, control record {} ms\n",
-                     milliseconds(median(gradients)), milliseconds(median(weights)), milliseconds(median(control)));
+std::string exposed_line(const train::ExposedTimes& exposed, int zero) {
+  const std::string gathers =
+      zero > 0 ? fmt::format(", all-gather of weights {}", milliseconds(exposed.weights)) : std::string();
+  return fmt::format("exposed: {} of gradients {}{}, control record {} ms\n",
+                     zero > 0 ? "reduce-scatter" : "all-reduce", milliseconds(exposed.gradients), gathers,
+                     milliseconds(exposed.control));
 }
 
 }  // namespace
@@ -107,7 +105,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
   }
   if (summary.ranks > 1 && summary.steps > 0) text += compression_lines(summary);
   text += '\n' + time_line(steps);
-  if (summary.zero > 0 && summary.ranks > 1) text += exposed_line(steps);
+  if (summary.exposed && summary.ranks > 1) text += exposed_line(*summary.exposed, summary.zero);
   if (summary.predicted_step && summary.median_step) {
     text += fmt::format("predicted before the run {} ms, measured {} ms (slowest rank's median): {:+.1f} %\n",
                         milliseconds(summary.predicted_step), milliseconds(summary.median_step),
@@ -123,7 +121,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
                         recomputes ? fmt::format(", HFU {:.1f} %,", 100 * *summary.hfu) : "", to_text(summary.peak),
                         100 * (summary.gemm / summary.peak));
   }
-  return text;
+  return text + memory_table(summary);
 }
 
 }  // namespace annulet::report

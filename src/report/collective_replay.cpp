@@ -90,6 +90,7 @@ class Replayer {
  public:
   explicit Replayer(const ReplayInput& input)
       : input_(input), rounds_(schedule::rounds_of(input.plans)), ranks_(input.plans.size()) {
+    ANNULET_EXPECTS(std::ranges::none_of(input.plans, schedule::reads_input), "a drawing shows what is in place");
     replay_.element = input.element;
     cut_into_pieces(input, replay_);
     for (std::size_t r = 0; r < ranks_.size(); ++r) {

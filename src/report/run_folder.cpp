@@ -1,5 +1,6 @@
 #include "annulet/report/run_folder.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -73,6 +74,32 @@ Json network_json(const cost::Network& network) {
   return json;
 }
 
+Json values(const std::vector<Bytes>& of_ranks) {
+  Json json = Json::array();
+  for (const Bytes bytes : of_ranks) json.push_back(bytes.value());
+  return json;
+}
+
+Json exposed_json(const std::optional<train::ExposedTimes>& exposed, int zero) {
+  if (!exposed) return nullptr;
+  Json json{{zero > 0 ? "reduce_scatter_seconds" : "all_reduce_seconds", number(exposed->gradients.count())}};
+  if (zero > 0) json["all_gather_seconds"] = number(exposed->weights.count());
+  json["control_seconds"] = number(exposed->control.count());
+  return json;
+}
+
+Json memory_json(const std::vector<train::MemoryRecord>& memory) {
+  Json json = Json::object();
+  for (const train::MemoryRecord& record : memory) {
+    std::string name = record.name;
+    std::ranges::replace(name, ' ', '_');
+    json[name] = {{"model_state", record.state},
+                  {"bytes_by_rank", values(record.counted)},
+                  {"planned_bytes_by_rank", values(record.planned)}};
+  }
+  return json;
+}
+
 std::string build_text() {
   return fmt::format("{}, {}, {}{}{}", build::kCompiler, build::kType, build::kArch, build::kBlas ? ", BLAS" : "",
                      *build::kSanitize != '\0' ? fmt::format(", sanitize {}", build::kSanitize) : std::string());
@@ -113,12 +140,12 @@ void RunFolder::step(const train::StepRecord& r) {
   fmt::format_to(
       std::back_inserter(line_),
       R"({{"step":{},"loss":{:.9g},"lr":{:.9g},"gradient_norm":{:.9g},"samples":{},"data_seconds":{:.9f},)"
-      R"("forward_seconds":{:.9f},"backward_seconds":{:.9f},"exposed_seconds":{:.9f},"gather_seconds":{:.9f},"optimizer_seconds":{:.9f},)"
+      R"("forward_seconds":{:.9f},"backward_seconds":{:.9f},"exposed_seconds":{:.9f},"gather_seconds":{:.9f},"room_seconds":{:.9f},"control_seconds":{:.9f},"optimizer_seconds":{:.9f},)"
       R"("total_seconds":{:.9f},"payload_bytes":{},"wire_bytes":{}}})"
       "\n",
       r.step, r.loss, r.learning_rate, r.gradient_norm, r.samples, s.data.count(), s.forward.count(),
-      s.backward.count(), s.exposed.count(), s.gather.count(), s.optimizer.count(), s.total.count(), r.payload.value(),
-      r.wire.value());
+      s.backward.count(), s.exposed.count(), s.gather.count(), s.room.count(), s.control.count(), s.optimizer.count(),
+      s.total.count(), r.payload.value(), r.wire.value());
   if (std::fwrite(line_.data(), 1, line_.size(), steps_.get()) != line_.size()) write_out();
   if (Clock::now() - flushed_ > Seconds(2)) write_out();
 }
@@ -162,8 +189,6 @@ std::string prediction_json(const cost::StepPrediction& p) {
 }
 
 std::string summary_json(const train::Summary& s) {
-  Json wire = Json::array();
-  for (const Bytes bytes : s.wire_by_rank) wire.push_back(bytes.value());
   const auto& evaluation = s.evaluation;
   const Json json{
       {"version", build::kVersion},
@@ -190,11 +215,12 @@ std::string summary_json(const train::Summary& s) {
       {"median_forward_seconds", seconds(s.median_forward)},
       {"samples_per_second", optional(s.samples_per_second)},
       {"median_exposed_seconds", seconds(s.median_exposed)},
+      {"median_exposed_by_collective", exposed_json(s.exposed, s.zero)},
       {"median_skew_seconds", seconds(s.median_skew)},
       {"hidden_fraction", optional(s.hidden_fraction)},
       {"wire_bytes_per_step", s.wire_per_step.value()},
       {"planned_wire_bytes_per_step", s.planned_wire_per_step.value()},
-      {"wire_bytes_by_rank", wire},
+      {"wire_bytes_by_rank", values(s.wire_by_rank)},
       {"dense_wire_bytes_per_step", s.dense_wire_per_step.value()},
       {"payload_bytes", s.payload.value()},
       {"dense_payload_bytes", s.dense_payload.value()},
@@ -208,7 +234,9 @@ std::string summary_json(const train::Summary& s) {
       {"gemm_flops", s.gemm.value()},
       {"mfu", optional(s.mfu)},
       {"hfu", optional(s.hfu)},
+      {"memory", memory_json(s.memory)},
       {"peak_rss_bytes", s.peak_rss.value()},
+      {"peak_rss_bytes_by_rank", values(s.peak_rss_by_rank)},
       {"link", network_json(s.network)}};
   return json.dump(2);
 }

@@ -17,6 +17,10 @@ Elements sent_elements(const Plan& plan) {
   return total;
 }
 
+bool reads_input(const Plan& plan) {
+  return std::ranges::any_of(plan.steps, [](const Step& step) { return step.from.place == Place::input; });
+}
+
 PlanBuilder::PlanBuilder(int rank, int world, Elements elements) {
   ANNULET_EXPECTS(world > 0 && rank >= 0 && rank < world && elements >= 0, "a plan is for one rank of a world");
   plan_.rank = rank, plan_.world = world, plan_.elements = elements;

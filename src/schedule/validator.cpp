@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -23,6 +24,10 @@ bool touches_to(const Step& s, Region r) { return s.action != Action::send && s.
 
 void check_order(const Plan& plan) {
   const std::size_t n = plan.steps.size();
+  const auto writes_input = [](const Step& s) { return s.action != Action::send && s.to.place == Place::input; };
+  if (std::ranges::any_of(plan.steps, writes_input)) {
+    throw Violation(fmt::format("rank {}: a step writes into the input", plan.rank));
+  }
   std::vector<std::vector<bool>> before(n, std::vector<bool>(n, false));  // before[b][a]: a is done when b starts
   for (std::size_t b = 0; b < n; ++b) {
     for (const StepId id : plan.after(plan.steps[b])) {
@@ -49,7 +54,12 @@ class Run {
   Run(std::span<const Plan> plans, const Promise& promise) : plans_(plans), ranks_(plans.size()) {
     for (std::size_t r = 0; r < plans.size(); ++r) {
       Rank& rank = ranks_[r];
-      for (Elements e = 0; e < plans[r].elements; ++e) rank.data.push_back(promise.before(static_cast<int>(r), e));
+      std::vector<Contributions>& before = reads_input(plans[r]) ? rank.input : rank.data;
+      rank.data.resize(static_cast<std::size_t>(plans[r].elements));
+      before.resize(rank.data.size());
+      for (std::size_t e = 0; e < before.size(); ++e) {
+        before[e] = promise.before(static_cast<int>(r), static_cast<Elements>(e));
+      }
       rank.scratch.assign(static_cast<std::size_t>(plans[r].scratch), 0);
       rank.done.assign(plans[r].steps.size(), false);
     }
@@ -83,7 +93,7 @@ class Run {
 
  private:
   struct Rank {
-    std::vector<Contributions> data, scratch;
+    std::vector<Contributions> data, scratch, input;
     std::vector<bool> done;
     std::size_t next_send = 0, next_receive = 0;  // posting is in plan order
     bool sending = false;                         // one send in flight
@@ -93,6 +103,7 @@ class Run {
   };
 
   std::vector<Contributions>& memory(std::size_t r, Place place) {
+    if (place == Place::input) return ranks_[r].input;
     return place == Place::data ? ranks_[r].data : ranks_[r].scratch;
   }
 

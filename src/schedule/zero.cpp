@@ -31,6 +31,12 @@ ZeroTraffic zero_traffic(int stage, Elements parameters, int world, Elements mic
   }
 }
 
+ZeroHeld zero_held(int stage, Elements parameters, int world) {
+  ANNULET_EXPECTS(stage >= 0 && stage < kZeroStages, "ZeRO has stages 0 to 3");
+  const auto held = [&](int first) { return stage >= first ? parameters : world * parameters; };
+  return {held(3), held(2), held(1)};
+}
+
 Elements zero_evaluation_traffic(int stage, Elements parameters, int world) {
   return stage == 3 ? (world - 1) * parameters : 0;
 }

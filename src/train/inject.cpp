@@ -23,7 +23,7 @@ long take_number(std::string_view& text, std::string_view key, std::string_view 
     if (error == std::errc{}) text = digits.substr(static_cast<std::size_t>(rest - digits.data()));
   }
   if (value < 0 || !text.starts_with(end) || (end.empty() && !text.empty())) {
-    throw InputError({fmt::format("an injection ends in '{}'", text), "", "Write nan:rank=1,step=3"});
+    throw InputError({fmt::format("an injection ends in '{}'", text), "", "Write nan:rank=1,step=3, or rank=all"});
   }
   text.remove_prefix(end.size());
   return value;
@@ -46,14 +46,19 @@ Injection parse_injection(std::string_view text) {
   const std::size_t colon = std::min(text.find(':'), text.size());
   injection.kind = kind_of(text.substr(0, colon));
   text.remove_prefix(std::min(colon + 1, text.size()));
-  injection.rank = static_cast<int>(take_number(text, "rank=", ","));
+  if (constexpr std::string_view kAll = "rank=all,"; text.starts_with(kAll)) {
+    text.remove_prefix(kAll.size());
+  } else {
+    injection.rank = static_cast<int>(take_number(text, "rank=", ","));
+  }
   injection.step = take_number(text, "step=", "");
   return injection;
 }
 
 bool inject(const Injection& injection, int rank, long step) {
   using Kind = Injection::Kind;
-  if (injection.kind == Kind::none || rank != injection.rank || step < injection.step) return false;
+  const bool strikes = !injection.rank || *injection.rank == rank;
+  if (injection.kind == Kind::none || !strikes || step < injection.step) return false;
   if (injection.kind == Kind::slow) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   if (step > injection.step) return false;
   if (injection.kind == Kind::throws) throw std::runtime_error("injected failure");

@@ -26,8 +26,10 @@ struct Basis {
   std::string text;
 };
 
-Basis basis_of(const BucketCapInput& input) {
-  Basis basis{cost::assumed_link(), cost::kAssumedCompute, "an assumed link of 10 Gb/s"};
+Basis basis_of(const comm::Communicator& communicator, const BucketCapInput& input) {
+  const std::vector<int> nodes = communicator.nodes();
+  Basis basis{cost::assumed_network(nodes), cost::kAssumedCompute, "assumed shared memory"};
+  if (basis.network.nodes() > 1) basis.text = "assumed links of 10 Gb/s between nodes";
   if (input.file) {
     basis.network = input.machine.network;
     if (input.file->compute.value() > 0) basis.compute = input.file->compute;
@@ -69,7 +71,7 @@ cost::BucketCapChoice from_rank_0(const comm::Communicator& communicator, const 
 }  // namespace
 
 cost::BucketCapChoice choose_bucket_cap(const comm::Communicator& communicator, const BucketCapInput& input) {
-  const Basis basis = basis_of(input);
+  const Basis basis = basis_of(communicator, input);
   Profile profile;
   profile.workload.sizes = input.tensors;
   profile.workload.layers = input.layers, profile.workload.tied_layer = input.tied_layer;
@@ -86,7 +88,7 @@ cost::BucketCapChoice choose_bucket_cap(const comm::Communicator& communicator, 
 }
 
 AlgorithmChoice choose_algorithms(const comm::Communicator& communicator, const BucketCapInput& input) {
-  const Basis basis = basis_of(input);
+  const Basis basis = basis_of(communicator, input);
   const auto preferred = preferred_executions(input.config).value_or(std::vector<schedule::ExecutionRange>{});
   const auto mine = cost::bucket_executions(input.tensors, input.element, communicator.size(),
                                             sync_options(input.config), basis.network, preferred);

@@ -3,18 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 
+#include "accounts.hpp"
 #include "annulet/base/random.hpp"
-#include "annulet/base/statistics.hpp"
-#include "annulet/measure/process.hpp"
 #include "annulet/schedule/exchange.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/data.hpp"
 #include "annulet/train/step_samples.hpp"
 #include "annulet/train/trainer.hpp"
 #include "annulet/train/weights.hpp"
+#include "forecast.hpp"
 #include "machine.hpp"
-#include "predict.hpp"
+#include "record_keeper.hpp"
+#include "run_times.hpp"
+#include "run_trace.hpp"
 
 namespace annulet::train {
 namespace {
@@ -24,38 +27,6 @@ std::uint64_t hash_of(std::span<const T> values, std::uint64_t before) {
   return stable_hash({reinterpret_cast<const char*>(values.data()), values.size_bytes()}, before);
 }
 
-template <class Value>
-std::vector<Value> without_first(std::vector<Value> values, std::size_t skip = 5) {
-  if (values.size() > skip) values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(skip));
-  return values;
-}
-
-// The records of a run, every one of a short run, evenly spaced ones of a long run: enough for medians, never more than
-// kMost. When it is full, every other one goes.
-class RecordKeeper {
- public:
-  explicit RecordKeeper(long steps) { kept_.reserve(static_cast<std::size_t>(std::min(steps, kMost))); }
-
-  void add(const StepRecord& record) {
-    if (record.step % stride_ != 0) return;
-    if (kept_.size() == static_cast<std::size_t>(kMost)) thin_out();
-    if (record.step % stride_ == 0) kept_.push_back(record);
-  }
-
-  const std::vector<StepRecord>& kept() const { return kept_; }
-
- private:
-  static constexpr long kMost = 1 << 16;
-
-  void thin_out() {
-    stride_ *= 2;
-    std::erase_if(kept_, [this](const StepRecord& record) { return record.step % stride_ != 0; });
-  }
-
-  std::vector<StepRecord> kept_;
-  long stride_ = 1;
-};
-
 template <class T>
 class Session {
  public:
@@ -64,7 +35,9 @@ class Session {
         environment_(environment),
         world_(environment.world()),
         options_(options),
-        observer_(observer) {}
+        observer_(observer),
+        forecast_(world_, options_, Bytes(sizeof(T))),
+        trace_(world_, options_.tracer) {}
 
   Summary run() {
     prepare();
@@ -87,22 +60,32 @@ class Session {
     agree_on(world_, [&] { require_shown_step(); });
     machine_ = look_at_machine(environment_, config_, sync_options(config_).bucket, options_.machine);
     decide();
-    if (!config_.bucket) config_.bucket = sync_options(config_).bucket;  // nothing is sent, or no better one is known
-    if (options_.profile) know_the_price_of_moving();
+    forecast_.know_the_price_of_moving(config_, machine_);
     engine_ = std::make_unique<collectives::Engine>(
         transport_factory(world_, config_)(), collectives::EngineOptions{machine_.driver.driver, config_.deadline});
-    agree_on(world_, [&] {
-      trainer_ = std::make_unique<Trainer<T>>(config_, *engine_, *data_.train, data_.test.get());
-      if (!config_.init.empty()) load_initial_weights();
-    });
+    agree_on(world_, [&] { make_trainer(); });
     collectives::require_same_operations(world_, *engine_);
-    look_at_weights();
+    look_at_weights(nullptr);
     require_equal_replicas("before the first step");
     samples_.emplace(steps_, trainer_->sync().buckets().size(), options_.show_step);
     records_.emplace(steps_);
-    agree_on(world_, [&] { predict(); });
+    agree_on(world_, [&] { forecast_.predict(config_, machine_, this_workload()); });
     if (options_.record_profile) begin_profile();
-    if (options_.tracer != nullptr) begin_trace();
+    trace_.begin(machine_.clock.ahead);
+  }
+
+  // Without memory for it, says what would take less.
+  void make_trainer() {
+    try {
+      trainer_ = std::make_unique<Trainer<T>>(config_, *engine_, *data_.train, data_.test.get());
+      if (!config_.init.empty()) load_initial_weights();
+    } catch (const MemoryError& error) {
+      const std::string stage = config_.zero < 3 ? "--zero 3, which shares weights, gradients and optimiser state out "
+                                                   "among the ranks, or "
+                                                 : "";
+      throw RunError({error.problem().what, error.problem().why,
+                      fmt::format("Try {}more ranks, a smaller batch or model.recompute", stage)});
+    }
   }
 
   void load_initial_weights() {
@@ -111,27 +94,23 @@ class Session {
     });
   }
 
-  // What is to be known of all weights; whole_ on rank 0 if they are to be written. Collective.
-  void look_at_weights() {
+  // What is to be known of all weights; rank 0 writes them to `file`, if there is one. Collective.
+  void look_at_weights(WeightsFile<T>* file) {
     hash_ = stable_hash(""), weights_finite_ = true;
     trainer_->visit_weights([&](schedule::Interval elements, std::span<const T> values) {
       hash_ = hash_of(values, hash_);
       weights_finite_ = weights_finite_ && parallel::all_finite<T>(values);
-      keep_for_writing(elements, values);
+      if (file != nullptr) write(*file, elements, values);
     });
   }
 
-  // Where every rank has all weights they are used where they lie, else they are brought together.
-  void keep_for_writing(schedule::Interval elements, std::span<const T> values) {
-    if (!speaks() || options_.weights.empty()) return;
-    const Elements size = trainer_->layout().size();
-    if (elements.count == size) {
-      whole_ = values;
-      return;
+  // The other ranks go on in the meantime, and hear of a failure when all are done.
+  void write(WeightsFile<T>& file, schedule::Interval elements, std::span<const T> values) {
+    try {
+      if (not_written_ == nullptr) file.write(elements.first, values);
+    } catch (...) {
+      not_written_ = std::current_exception();
     }
-    together_.resize(static_cast<std::size_t>(size));
-    std::ranges::copy(values, together_.begin() + elements.first);
-    whole_ = together_;
   }
 
   void require_lone_profile() const {
@@ -157,85 +136,29 @@ class Session {
                     batch_per_rank(samples_of_a_step(), world_.size()));
   }
 
-  // What `auto` stands for, decided by prediction: the bucket cap, then the algorithm of every bucket.
+  // What `auto` stands for.
   void decide() {
-    const bool open = preferred_executions(config_).has_value();
-    if (world_.size() == 1 || config_.zero == 3 || (config_.bucket && !open)) return;
-    const BucketCapInput input = decision_input();
-    if (options_.profile && options_.profile->workload.sizes != input.tensors) return;  // refused in predict()
-    if (!config_.bucket) {
-      bucket_cap_ = choose_bucket_cap(world_, input);
-      config_.bucket = bucket_cap_->cap;
-      config_.first_bucket = std::min(config_.first_bucket, bucket_cap_->cap);
+    if (config_.zero == 3) return require_no_bucket();
+    if (forecast_.open(config_)) {
+      std::unique_ptr<nn::Model<T>> model;  // a small one, for its layout
+      agree_on(world_, [&] { model = make_model<T>(config_, data_.train->shape().classes, 1); });
+      const Elements rows = batch_per_rank(samples_of_a_step(), world_.size());
+      const Workload work = workload(config_, model->describe(), model->layout(), rows);
+      forecast_.decide(config_, machine_, work, model->flops(rows));
     }
-    if (!open || input.tensors.empty()) return;
-    algorithms_ = choose_algorithms(world_, input);
-    config_.algorithm = algorithms_->option;
+    if (!config_.bucket) config_.bucket = sync_options(config_).bucket;  // nothing is sent, or no better one is known
   }
 
-  BucketCapInput decision_input() {
-    std::unique_ptr<nn::Model<T>> model;  // a small one, for its layout
-    agree_on(world_, [&] { model = make_model<T>(config_, data_.train->shape().classes, 1); });
-    const Elements rows = batch_per_rank(samples_of_a_step(), world_.size());
-    Workload work = workload(config_, model->describe(), model->layout(), rows);
-    return {config_,
-            machine_,
-            options_.machine,
-            options_.profile,
-            std::move(work.sizes),
-            std::move(work.layers),
-            work.tied_layer,
-            Bytes(sizeof(T)),
-            model->flops(rows)};
-  }
-
-  // For the prediction only, where the machine file does not tell.
-  void know_the_price_of_moving() {
-    cost::Link &inside = machine_.network.inside, &between = machine_.network.between;
-    if (world_.size() == 1 || (inside.moving.value() > 0 && between.moving.value() > 0)) return;
-    inside.moving = between.moving = moving_pace(world_, config_);
-  }
-
-  void predict() {
-    if (!options_.profile) return;
-    require_fitting(*options_.profile, this_workload());
-    prediction_ = cost::predict_step(step_input(config_, machine_, *options_.profile, Bytes(sizeof(T)), world_.size()));
+  void require_no_bucket() {
+    if (!config_.bucket) return;
+    machine_.warnings.push_back(
+        fmt::format("bucket = {} is of no use: at stage 3 a bucket is a layer", to_text(*config_.bucket)));
   }
 
   void begin_profile() {
     profile_.emplace(trainer_->layout().tensors().size(), Bytes(sizeof(T)) * trainer_->layout().size(),
                      samples_->count(steps_));
     trainer_->record(profile_->instants());
-  }
-
-  void begin_trace() {
-    Instant origin = Clock::now();
-    world_.broadcast(std::as_writable_bytes(std::span(&origin, 1)), 0);
-    options_.tracer->begin(world_.rank(), world_.size(), {origin, machine_.clock.ahead});
-  }
-
-  void trace(const StepRecord& record) {
-    traced_.began = trainer_->step_began(), traced_.backward_ended = trainer_->backward_ended();
-    traced_.record = record;
-    traced_.buckets.clear();
-    for (std::size_t b = 0; b < trainer_->sync().buckets().size() && world_.size() > 1; ++b) {
-      traced_.buckets.push_back(trainer_->sync().times(b));
-    }
-    options_.tracer->step(traced_);
-  }
-
-  // Rank 0 keeps what all ranks wrote.
-  void merge_traces() {
-    if (options_.tracer == nullptr) return;
-    agree_on(world_, [&] { events_ = options_.tracer->events(); });
-    std::vector<std::string> all;
-    for (const auto& bytes : world_.gather(std::as_bytes(std::span(events_)), 0)) {
-      all.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
-    agree_on(world_, [&] {
-      if (speaks()) options_.tracer->keep(all);
-    });
-    if (!speaks()) options_.tracer->discard();
   }
 
   void announce() {
@@ -245,11 +168,11 @@ class Session {
     info.parameters = trainer_->layout().size();
     info.ranks = world_.size(), info.placement = environment_.placement();
     info.driver = collectives::to_text(machine_.driver.driver), info.driver_reason = machine_.driver.reason;
-    info.algorithm = algorithm();
+    info.algorithm = forecast_.algorithm(config_);
     for (const auto& exchange : trainer_->sync().exchanges())
       info.buckets.push_back(schedule::payload(exchange, world_.size()));
     info.network = machine_.network, info.calibration_residual = machine_.calibration_residual;
-    info.prediction = prediction_, info.bucket_cap = bucket_cap_;
+    info.prediction = forecast_.step(), info.bucket_cap = forecast_.bucket_cap();
     info.steps = steps_;
     info.train_samples = data_.train->samples(), info.test_samples = data_.test ? data_.test->samples() : 0;
     if (data_.train->shape().tokens > 0) info.sample = "window";
@@ -269,8 +192,8 @@ class Session {
         }
       }
       records_->add(record);
-      if (step == options_.show_step) shown_ = ShownStep{record, {}, prediction_};
-      if (options_.tracer != nullptr) trace(record);
+      if (step == options_.show_step) shown_ = ShownStep{record, {}, forecast_.step()};
+      trace_.step(*trainer_, record);
       last_loss_ = record.loss;
       if (speaks()) observer_.step(record);
       if (evaluation_is_due(step)) evaluate(step);
@@ -303,25 +226,33 @@ class Session {
   // The engine ends before the communicator is used again.
   Summary conclude() {
     sent_ = trainer_->settle();
-    look_at_weights();
+    std::optional<WeightsFile<T>> file;
+    agree_on(world_, [&] {
+      if (speaks() && !options_.weights.empty()) file.emplace(options_.weights, trainer_->layout(), data_.vocabulary);
+    });
+    look_at_weights(file ? &*file : nullptr);
     const std::vector<schedule::Exchange> exchanges(trainer_->sync().exchanges().begin(),
                                                     trainer_->sync().exchanges().end());
+    const std::vector<MemoryRecord> memory = trainer_->memory();
     engine_.reset();
-    merge_traces();
+    trace_.merge();
     require_equal_replicas("after the last step");
     require_finite_weights();
     agree_on(world_, [&] {
-      if (speaks() && !options_.weights.empty())
-        save_weights<T>(options_.weights, trainer_->layout(), whole_, data_.vocabulary);
+      if (not_written_ != nullptr) std::rethrow_exception(not_written_);
+      if (file) file->commit();
     });
     Summary summary = describe_run();
-    add_traffic(summary, exchanges);
-    add_times(summary);
+    add_traffic(summary, world_,
+                {config_, exchanges, Bytes(sizeof(T)), summary.parameters, steps_, sent_, trainer_->control_bytes()});
+    add_memory(summary, world_, {config_, summary.parameters, Bytes(sizeof(T)), memory});
+    add_times(summary, world_,
+              {records_->kept(), samples_of_a_step(), trainer_->model().recomputation(samples_of_a_step()),
+               sync_options(config_).compression.kind == schedule::Compression::Kind::top_k});
     const auto report = samples_->gather(world_, {exchanges, sync_options(config_), machine_.network,
                                                   clock_drift(world_, machine_.clock, config_), options_.show_step});
-    add_communication(summary, report.steps);
+    add_communication(summary, records_->kept(), report.steps);
     add_shown(summary, report.buckets);
-    summary.peak_rss = Bytes(static_cast<std::int64_t>(world_.maximum(measure::peak_resident().as_double())));
     if (speaks()) observer_.end(summary, report.buckets, records_->kept());
     return summary;
   }
@@ -353,146 +284,31 @@ class Session {
                   "Lower optimizer.lr, or set optimizer.clip"}));
   }
 
-  schedule::Compression compression() const { return sync_options(config_).compression; }
-
-  std::string algorithm() const {
-    const std::string how = dense_algorithm();
-    switch (compression().kind) {
-      case schedule::Compression::Kind::none:
-        return how;
-      case schedule::Compression::Kind::bfloat16:
-        return how + "; gradients as bf16";
-      case schedule::Compression::Kind::top_k:
-        return fmt::format("ring, all-gather of one gradient in {} (topk), segments of {}", compression().one_in,
-                           to_text(sync_options(config_).segment));
-    }
-    return how;
-  }
-
-  std::string dense_algorithm() const {
-    if (config_.zero > 0) {
-      return fmt::format("ring, reduce-scatter and all-gather (ZeRO {}), segments of {}", config_.zero,
-                         to_text(sync_options(config_).segment));
-    }
-    const parallel::SyncOptions sync = sync_options(config_);
-    if (!algorithms_) return to_text(schedule::bucket_execution(sync.bucket, sync));
-    std::string text;
-    for (const schedule::ExecutionRange& range : sync.executions) {
-      const bool one = range.first == range.last;
-      text +=
-          fmt::format("{}{} for {}{}", text.empty() ? "" : "; ", to_text(schedule::bucket_execution(range.first, sync)),
-                      to_text(range.first), one ? "" : " to " + to_text(range.last));
-    }
-    return fmt::format("{} (auto: by predicted cost on {})", text, algorithms_->basis);
+  // Most that is reduced at once; at stage 3 the largest layer.
+  Bytes bucket_bytes() const {
+    if (config_.zero < 3) return sync_options(config_).bucket;
+    Elements most = 0;
+    for (const schedule::Bucket& bucket : trainer_->sync().buckets()) most = std::max(most, bucket.elements.count);
+    return Bytes(sizeof(T)) * most;
   }
 
   Summary describe_run() const {
     Summary summary;
     summary.seed = config_.seed, summary.ranks = world_.size(), summary.zero = config_.zero;
     summary.compress = config_.compress;
-    summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = algorithm();
+    summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = forecast_.algorithm(config_);
     summary.parameters = trainer_->layout().size(), summary.steps = steps_, summary.global_batch = config_.batch;
-    summary.bucket_bytes = sync_options(config_).bucket, summary.bucket_cap = bucket_cap_;
+    summary.bucket_bytes = bucket_bytes(), summary.bucket_cap = forecast_.bucket_cap();
     summary.train_loss = last_loss_;
     summary.evaluation = evaluation_;
     summary.flops_per_step = trainer_->model().flops(samples_of_a_step());
     summary.peak = machine_.peak, summary.gemm = machine_.gemm;
     summary.network = machine_.network;
-    if (prediction_) {
-      summary.predicted_step = prediction_->step, summary.predicted_forward = prediction_->forward;
+    if (const auto& step = forecast_.step()) {
+      summary.predicted_step = step->step, summary.predicted_forward = step->forward;
     }
     if (profile_) summary.profile = Profile{this_workload(), profile_->result(), profile_->steps()};
     return summary;
-  }
-
-  // What all ranks send in a step by the formulas: of gradients, of so many micro-batches from stage 2 on, and of
-  // weights.
-  Bytes formula(std::span<const schedule::Exchange> gradients) const {
-    const auto [of_gradients, of_weights] =
-        schedule::zero_traffic(config_.zero, trainer_->layout().size(), world_.size(), config_.accumulate);
-    Bytes bytes = Bytes(sizeof(T)) * of_weights;
-    if (config_.zero > 0) return bytes + schedule::travelling_bytes(Bytes(sizeof(T)), compression()) * of_gradients;
-    for (const schedule::Exchange& exchange : gradients) {
-      bytes += schedule::exchange_total(exchange, world_.size(), sync_options(config_));
-    }
-    return bytes;
-  }
-
-  // The same without compression, by the ring.
-  Bytes dense_formula() const {
-    return Bytes(sizeof(T)) *
-           schedule::zero_traffic(config_.zero, trainer_->layout().size(), world_.size(), config_.accumulate).total();
-  }
-
-  // Bytes counted = bytes planned = the formula, on every rank and in sum.
-  void add_traffic(Summary& summary, std::span<const schedule::Exchange> gradients) const {
-    require_evaluation_traffic();
-    if (steps_ == 0) return;
-    summary.planned_wire_per_step = formula(gradients), summary.dense_wire_per_step = dense_formula();
-    for (const schedule::Exchange& exchange : gradients) summary.payload += schedule::payload(exchange, world_.size());
-    summary.dense_payload = Bytes(sizeof(T)) * trainer_->layout().size();
-    const std::int64_t mine[] = {sent_.steps.value(), trainer_->control_bytes().value()};
-    const auto all = world_.all_gather(mine);
-    Bytes counted{0};
-    for (std::size_t r = 0; r < all.size(); r += 2) {
-      summary.wire_by_rank.push_back(Bytes(all[r] / steps_));
-      counted += Bytes(all[r]);
-      summary.control_per_step += Bytes(all[r + 1]);
-    }
-    if (counted != summary.planned_wire_per_step * steps_) {
-      throw AgreedError(
-          describe({fmt::format("{} bytes of gradients and weights were sent in {} steps, the formula says {}",
-                                counted.value(), steps_, (summary.planned_wire_per_step * steps_).value()),
-                    "measured and predicted would not be of the same thing", ""}));
-    }
-    summary.wire_per_step = Bytes(counted.value() / steps_);
-  }
-
-  void require_evaluation_traffic() const {
-    const Elements once = schedule::zero_evaluation_traffic(config_.zero, trainer_->layout().size(), world_.size());
-    const double planned = (Bytes(sizeof(T)) * once * sent_.evaluation_passes).as_double();
-    const double counted = world_.sum(sent_.evaluations.as_double());
-    if (counted == planned) return;
-    throw AgreedError(
-        describe({fmt::format("{} bytes of weights were sent in evaluations, the formula says {}", counted, planned),
-                  "measured and predicted would not be of the same thing", ""}));
-  }
-
-  void add_times(Summary& summary) const {
-    std::vector<double> totals, forward, exposed, pack, unpack;
-    for (const StepRecord& record : records_->kept()) {
-      pack.push_back(record.seconds.pack.count()), unpack.push_back(record.seconds.unpack.count());
-      totals.push_back(record.seconds.total.count()), exposed.push_back(record.seconds.exposed.count());
-      forward.push_back(record.seconds.forward.count());
-    }
-    if (totals.empty()) return;
-    summary.median_step = Seconds(world_.maximum(*median(without_first(totals))));
-    summary.median_forward = Seconds(world_.maximum(*median(without_first(forward))));
-    summary.median_exposed = Seconds(*median(without_first(exposed)));
-    if (compression().kind == schedule::Compression::Kind::top_k) {
-      summary.median_pack = Seconds(*median(without_first(pack)));
-      summary.median_unpack = Seconds(*median(without_first(unpack)));
-    }
-    const double batch = static_cast<double>(samples_of_a_step());
-    summary.samples_per_second = batch / summary.median_step->count();
-    summary.mfu = (summary.flops_per_step / *summary.median_step) / summary.peak;
-    const Flops done = summary.flops_per_step + trainer_->model().recomputation(samples_of_a_step());
-    summary.hfu = (done / *summary.median_step) / summary.peak;
-  }
-
-  void add_communication(Summary& summary, const std::vector<StepCommunication>& steps) const {
-    if (steps.empty() || world_.size() == 1) return;
-    summary.communication = without_first(steps);
-    std::vector<Seconds> measured, predicted, skew;
-    for (const StepCommunication& step : summary.communication) {
-      measured.push_back(step.measured), predicted.push_back(step.predicted), skew.push_back(step.skew);
-    }
-    summary.all_reduce_measured = median(measured), summary.all_reduce_predicted = median(predicted);
-    summary.median_skew = median(skew);
-    std::vector<Seconds> exposed;
-    for (const StepRecord& record : records_->kept())
-      exposed.push_back(record.seconds.exposed - record.seconds.control - record.seconds.gather - record.seconds.room);
-    summary.hidden_fraction = std::max(0.0, 1 - *median(without_first(exposed)) / *summary.all_reduce_measured);
   }
 
   void add_shown(Summary& summary, const std::vector<BucketRecord>& buckets) {
@@ -516,18 +332,14 @@ class Session {
   std::optional<RecordKeeper> records_;
   std::optional<ProfileRecorder> profile_;
   std::optional<ShownStep> shown_;
-  TracedStep traced_;
-  std::string events_;
-  std::optional<cost::BucketCapChoice> bucket_cap_;
-  std::optional<AlgorithmChoice> algorithms_;
-  std::optional<cost::StepPrediction> prediction_;
+  Forecast forecast_;
+  RunTrace trace_;
   std::optional<double> last_loss_;
   std::optional<Evaluation> evaluation_;
-  typename Trainer<T>::Sent sent_;
+  SentBytes sent_;
   std::uint64_t hash_ = 0;  // of all weights
   bool weights_finite_ = true;
-  std::vector<T> together_;
-  std::span<const T> whole_;  // rank 0: all weights
+  std::exception_ptr not_written_;  // rank 0: why not all weights were written
 };
 
 }  // namespace

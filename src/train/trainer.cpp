@@ -116,7 +116,7 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
       capacity_(parts(parts(largest_step(sampler_options(config, train)), engine.world()), config.accumulate)),
       schedule_(train::schedule(config, total_steps(config, train))),
       sampler_(sampler_options(config, train)) {
-  if (injection_.kind != Injection::Kind::none && injection_.rank >= engine.world()) {
+  if (injection_.kind != Injection::Kind::none && injection_.rank.value_or(0) >= engine.world()) {
     throw InputError(
         {fmt::format("inject = {} names no rank", config.inject), fmt::format("there are {}", engine.world())});
   }
@@ -129,7 +129,10 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
     const Elements evaluated = std::max<Elements>(1, kEvaluationRows / rows_of_a_sample);
     capacity_ = std::max(capacity_, std::min(evaluated, parts(test->samples(), engine.world())));
   }
-  model_ = make_model<T>(config, shape_.classes, capacity_);
+  {
+    const MemoryScope scope(activations_);
+    model_ = make_model<T>(config, shape_.classes, capacity_);
+  }
   state_.emplace(engine, layout(),
                  parallel::ModelStateOptions{config.zero, optimizer_options(config), sync_options(config)});
   initialize();
@@ -196,6 +199,22 @@ StepRecord Trainer<T>::step() {
   seconds.total = end - step_began_;
   ++number_;
   return record;
+}
+
+template <class T>
+std::vector<MemoryRecord> Trainer<T>::memory() const {
+  const parallel::StateMemory held = state_->memory(), planned = state_->planned_memory();
+  const Elements of_a_sample = Elements{sizeof(T)} * (shape_.features + shape_.values) +
+                               Elements{sizeof(std::int32_t)} * (shape_.tokens + shape_.labels);
+  return {{"weights", true, {held.weights}, {planned.weights}},
+          {"gradients", true, {held.gradients}, {planned.gradients}},
+          {"optimiser state", true, {held.optimizer}, {planned.optimizer}},
+          {"buckets in flight", false, {held.buckets}, {planned.buckets}},
+          {"activations", false, {activations_.held()}, {Bytes(sizeof(T)) * model_->owned_elements()}},
+          {"scratch",
+           false,
+           {scratch_.held() + engine_.scratch()},
+           {Bytes(capacity_ * of_a_sample) + engine_.planned_scratch()}}};
 }
 
 template <class T>
@@ -292,7 +311,7 @@ Bytes Trainer<T>::account() {
 }
 
 template <class T>
-auto Trainer<T>::settle() -> const Sent& {
+const SentBytes& Trainer<T>::settle() {
   state_->settle();
   sent_.steps += account();
   return sent_;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "annulet/base/error.hpp"
-#include "annulet/data/safetensors.hpp"
 
 namespace annulet::train {
 namespace {
@@ -21,18 +20,51 @@ std::span<T> part(std::span<T> values, const nn::Tensor& tensor) {
 
 std::string text(const std::vector<Elements>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
 
+template <class T>
+std::vector<data::NamedTensor> named(const nn::Layout& layout) {
+  std::vector<data::NamedTensor> tensors;
+  for (const nn::Tensor& tensor : layout.tensors())
+    tensors.push_back({tensor.name, data::kDtypeOf<T>, tensor.shape, {}});
+  return tensors;
+}
+
+data::Metadata metadata(const std::optional<data::Vocabulary>& vocabulary) {
+  data::Metadata entries{{"format", "pt"}};
+  if (vocabulary) entries[kVocabulary] = vocabulary->to_text();
+  return entries;
+}
+
 }  // namespace
+
+template <class T>
+WeightsFile<T>::WeightsFile(const std::filesystem::path& file, const nn::Layout& layout,
+                            const std::optional<data::Vocabulary>& vocabulary)
+    : layout_(layout), writer_(file, named<T>(layout), metadata(vocabulary)) {}
+
+template <class T>
+void WeightsFile<T>::write(Elements first, std::span<const T> weights) {
+  const Elements end = first + std::ssize(weights);
+  for (std::size_t t = 0; t < layout_.tensors().size(); ++t) {
+    const nn::Tensor& tensor = layout_.tensors()[t];
+    const Elements from = std::max(first, tensor.first), to = std::min(end, tensor.first + tensor.count);
+    if (from >= to) continue;
+    const auto values = weights.subspan(static_cast<std::size_t>(from - first), static_cast<std::size_t>(to - from));
+    writer_.write(t, Bytes(sizeof(T)) * (from - tensor.first), std::as_bytes(values));
+  }
+}
+
+template <class T>
+void WeightsFile<T>::commit() {
+  writer_.commit();
+}
 
 template <class T>
 void save_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<const T> weights,
                   const std::optional<data::Vocabulary>& vocabulary) {
-  std::vector<data::NamedTensor> tensors;
-  for (const nn::Tensor& tensor : layout.tensors()) {
-    tensors.push_back({tensor.name, data::kDtypeOf<T>, tensor.shape, std::as_bytes(part(weights, tensor))});
-  }
-  data::Metadata metadata{{"format", "pt"}};
-  if (vocabulary) metadata[kVocabulary] = vocabulary->to_text();
-  data::write_safetensors(file, tensors, metadata);
+  ANNULET_EXPECTS(std::ssize(weights) == layout.size(), "weights are the whole flat buffer");
+  WeightsFile<T> out(file, layout, vocabulary);
+  out.write(0, weights);
+  out.commit();
 }
 
 template <class T>
@@ -78,6 +110,8 @@ std::optional<data::Vocabulary> load_vocabulary(const std::filesystem::path& fil
   }
 }
 
+template class WeightsFile<float>;
+template class WeightsFile<double>;
 template void save_weights<float>(const std::filesystem::path&, const nn::Layout&, std::span<const float>,
                                   const std::optional<data::Vocabulary>&);
 template void save_weights<double>(const std::filesystem::path&, const nn::Layout&, std::span<const double>,

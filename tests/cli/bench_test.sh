@@ -20,7 +20,7 @@ expect_success launch 3 "$annulet" bench --collective all --algorithm all,auto -
 grep -q 'MPI has no bfloat16' log || fail "does not say why MPI's own are left out"
 [ "$(wc -l <all.csv)" -eq 23 ] || fail "17 algorithms and 5 choices"
 grep -q '^broadcast,pipelined_chain,1200,600,bfloat16,3,.*,2400,2400,' all.csv || fail "two hops of 1200 bytes"
-grep -q 'auto chooses by assumptions' log || fail "does not say what auto stands on"
+grep -q 'auto chooses by assumed shared memory' log || fail "does not say what auto stands on"
 expect_success launch 2 "$annulet" bench --algorithm 'recursive_doubling:0-64;direct:65-max,ring' --min-bytes 64 \
   --max-bytes 128 --csv told.csv
 grep -q '^all_reduce,auto,64,.*,recursive_doubling,' told.csv || fail "64 bytes by recursive doubling"

@@ -12,6 +12,7 @@ mpirun() {
 commands=$(awk '/^```sh/ {inside = 1; next} /^```/ {inside = 0} inside && /^(mpirun|annulet) /' "$ANNULET_SOURCE/README.md")
 [ "$(wc -l <<<"$commands")" -ge 4 ] || fail "the README's commands were not found"
 while read -r -a words; do
+  words=("${words[@]//\'/}")
   case "${words[*]}" in
     *fashion-mnist*) [ -d /usr/share/datasets/fashion-mnist ] || continue ;;
     *gpt-text* | *runs/jargon*) [ -e /usr/share/doc/jargon-text/jargon.txt.gz ] || continue ;;

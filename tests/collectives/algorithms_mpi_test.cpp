@@ -8,6 +8,8 @@
 #include "annulet/collectives/engine.hpp"
 #include "annulet/comm/mpi.hpp"
 #include "annulet/comm/mpi_transport.hpp"
+#include "annulet/comm/native_collectives.hpp"
+#include "annulet/schedule/out_of_place.hpp"
 
 namespace annulet::collectives {
 namespace {
@@ -130,6 +132,141 @@ TEST_F(AlgorithmsOverMpi, AreExactForSizesThatNothingDivides) {
 
 TEST_F(AlgorithmsOverMpi, AreExactWhereMessagesAreSplitAfterSevenBytes) {
   for (const Elements n : {6, 7, 8, 100}) run_all(shape(n, 50), {.most_bytes = 7});
+}
+
+using Integers = std::vector<std::int32_t>;
+
+std::span<std::byte> bytes(Integers& values) { return std::as_writable_bytes(std::span(values)); }
+
+class BesideMpi : public AlgorithmsOverMpi {
+ protected:
+  // What this rank contributes; elsewhere -1, which no rank contributes.
+  static Integers input(Collective collective, const PlanShape& s) {
+    Integers values(static_cast<std::size_t>(s.elements), -1);
+    const schedule::Interval mine = schedule::contribution(collective, s);
+    for (Elements i = mine.first; i < mine.end(); ++i) {
+      values[static_cast<std::size_t>(i)] = static_cast<std::int32_t>((i * 31 + s.rank * 1009) % 65'521);
+    }
+    return values;
+  }
+
+  Integers by_mpi(Collective collective, const PlanShape& s) {
+    Integers values = input(collective, s);
+    std::vector<int> counts;
+    for (int r = 0; r < s.world; ++r) {
+      counts.push_back(static_cast<int>(schedule::chunk(s.elements, s.world, r).count));
+    }
+    const schedule::Interval mine = schedule::chunk(s.elements, s.world, s.rank);
+    Integers chunk(static_cast<std::size_t>(mine.count));
+    switch (collective) {
+      case Collective::all_reduce:
+        mpi_.all_reduce(bytes(values));
+        break;
+      case Collective::reduce_scatter:
+        mpi_.reduce_scatter(bytes(values), bytes(chunk), counts);
+        std::ranges::copy(chunk, values.begin() + mine.first);
+        break;
+      case Collective::all_gather:
+        mpi_.all_gather(bytes(values), counts);
+        break;
+      case Collective::broadcast:
+        mpi_.broadcast(bytes(values), s.root);
+        break;
+      case Collective::reduce:
+        mpi_.reduce(bytes(values), s.root);
+        break;
+    }
+    return values;
+  }
+
+  // In place where `input` is empty.
+  Integers by_us(Collective collective, Algorithm algorithm, const PlanShape& s, Integers data, Integers input = {}) {
+    schedule::Plan plan = make_plan(collective, algorithm, s);
+    if (!input.empty()) plan = schedule::out_of_place(plan, schedule::contribution(collective, s));
+    const Integers before = input;
+    Engine engine(comm::make_mpi_transport(world_), {.deadline = Seconds(60)});
+    const auto id = engine.declare({"test",
+                                    comm::Purpose::other,
+                                    sum_of<std::int32_t>(),
+                                    std::make_shared<schedule::Plan>(std::move(plan)),
+                                    bytes(data),
+                                    {},
+                                    bytes(input)});
+    engine.launch(id);
+    engine.wait(id);
+    EXPECT_EQ(input, before);
+    EXPECT_EQ(engine.traffic()[comm::Purpose::other].value(), 4 * planned_sends(collective, algorithm, s));
+    return data;
+  }
+
+  static Integers promised(Collective collective, const PlanShape& s, const Integers& values) {
+    const schedule::Interval where = part(collective, s);
+    return {values.begin() + where.first, values.begin() + where.end()};
+  }
+
+  comm::NativeCollectives mpi_{world_, comm::Number::int32};
+};
+
+TEST_F(BesideMpi, EveryAlgorithmOfEveryCollectiveGivesWhatMpisOwnGivesInPlaceAndOutOfPlace) {
+  const Elements p = world_.size();
+  for (const Elements n : {Elements{0}, Elements{1}, p - 1, p + 1, Elements{1001}, Elements{16'411}}) {
+    for (const Collective collective : schedule::collectives()) {
+      const PlanShape s = shape(n, 1000);
+      const Integers wanted = promised(collective, s, by_mpi(collective, s));
+      for (const Algorithm algorithm : schedule::algorithms_of(collective)) {
+        SCOPED_TRACE(testing::Message() << to_text(collective) << " by " << to_text(algorithm) << " of " << n);
+        const Integers contribution = input(collective, s), nothing(contribution.size(), -2);
+        EXPECT_EQ(promised(collective, s, by_us(collective, algorithm, s, contribution)), wanted);
+        EXPECT_EQ(promised(collective, s, by_us(collective, algorithm, s, nothing, contribution)), wanted);
+      }
+    }
+  }
+}
+
+// Of numbers whose sum depends on the order in which they are added.
+TEST_F(AlgorithmsOverMpi, OfAllReduceGiveTheSameBitsOnAllRanks) {
+  for (const Algorithm algorithm : schedule::algorithms_of(Collective::all_reduce)) {
+    for (const Elements n : {Elements{1}, Elements{world_.size()} + 1, Elements{5003}}) {
+      std::vector<float> data(static_cast<std::size_t>(n));
+      for (std::size_t i = 0; i < data.size(); ++i) {
+        data[i] = 1.0F / static_cast<float>(i + 3 + 1000 * static_cast<std::size_t>(world_.rank()));
+      }
+      Engine engine(comm::make_mpi_transport(world_), {.deadline = Seconds(60)});
+      auto plan = std::make_shared<schedule::Plan>(make_plan(Collective::all_reduce, algorithm, shape(n, 300)));
+      const auto id = engine.declare(
+          {"test", comm::Purpose::other, sum_of<float>(), std::move(plan), std::as_writable_bytes(std::span(data))});
+      engine.launch(id);
+      engine.wait(id);
+      const std::string bits(reinterpret_cast<const char*>(data.data()), data.size() * sizeof(float));
+      for (const std::string& other : world_.all_gather(bits)) EXPECT_TRUE(other == bits) << to_text(algorithm) << n;
+    }
+  }
+}
+
+// Needs 13 GB on two ranks, so it is run by hand: mpirun -n 2 mpi_collectives
+// --gtest_also_run_disabled_tests --gtest_filter=*TwoToThe31*
+TEST_F(AlgorithmsOverMpi, DISABLED_ReduceMoreThanTwoToThe31Bytes) {
+  const Elements n = (Elements{1} << 29) + 5;
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling}) {
+    std::vector<float> data(static_cast<std::size_t>(n));
+    const auto input = [](int rank, std::size_t i) { return static_cast<float>(i % 4093 + 7 * unsigned(rank)); };
+    for (std::size_t i = 0; i < data.size(); ++i) data[i] = input(world_.rank(), i);
+    Engine engine(comm::make_mpi_transport(world_), {.deadline = Seconds(120)});
+    const PlanShape s = shape(n, Elements{1} << 20);
+    auto plan = std::make_shared<schedule::Plan>(make_plan(Collective::all_reduce, algorithm, s));
+    const auto id = engine.declare(
+        {"large", comm::Purpose::other, sum_of<float>(), std::move(plan), std::as_writable_bytes(std::span(data))});
+    engine.launch(id);
+    engine.wait(id);
+    EXPECT_EQ(engine.traffic()[comm::Purpose::other].value(), 4 * planned_sends(Collective::all_reduce, algorithm, s));
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      float sum = 0;
+      for (int rank = 0; rank < world_.size(); ++rank) sum += input(rank, i);
+      wrong += static_cast<std::size_t>(data[i] != sum);
+    }
+    EXPECT_EQ(wrong, 0U) << to_text(algorithm);
+  }
 }
 
 // Ranks come late now and then, each at other times: a lost wake-up would show as a rank that waits for ever.

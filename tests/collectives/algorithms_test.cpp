@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "annulet/collectives/engine.hpp"
+#include "annulet/schedule/out_of_place.hpp"
 #include "annulet/schedule/sparse_all_gather.hpp"
 #include "collectives/in_process_ranks.hpp"
 
@@ -135,6 +136,31 @@ TEST_P(EveryAlgorithm, GivesTheExactResultAndSendsWhatIsStated) {
           ASSERT_EQ(value, wanted.value_or(value)) << "rank " << rank << " element " << i;
         }
       }
+    }
+  }
+}
+
+TEST_P(EveryAlgorithm, GivesTheSameBitsOutOfPlaceAndLeavesTheInputAlone) {
+  for (int p = 1; p <= 8; ++p) {
+    for (const Elements n : {0, 1, p + 1, 257}) {
+      const PlanShape shape{0, p, n, n == 257 ? 16 : 2, 2, p / 2};
+      SCOPED_TRACE(testing::Message() << "p=" << p << " n=" << n);
+      const auto wanted = results_of(GetParam(), shape, fraction);
+      run_ranks(p, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+        PlanShape mine = shape;
+        mine.rank = rank;
+        std::vector<float> input, output(static_cast<std::size_t>(n), kNothing);
+        for (Elements i = 0; i < n; ++i) input.push_back(before(GetParam().collective, mine, i, fraction));
+        const std::vector<float> copy = input;
+        OperationSpec operation =
+            spec(output, out_of_place(make_plan(GetParam().collective, GetParam().algorithm, mine),
+                                      contribution(GetParam().collective, mine)));
+        operation.input = std::as_bytes(std::span(input));
+        Engine engine(std::move(transport), {.deadline = Seconds(20)});
+        run(engine, engine.declare(std::move(operation)));
+        EXPECT_EQ(output, wanted[static_cast<std::size_t>(rank)]);
+        EXPECT_EQ(input, copy);
+      });
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "annulet/comm/in_process.hpp"
+#include "annulet/schedule/out_of_place.hpp"
 #include "annulet/schedule/ring.hpp"
 
 namespace annulet::collectives {
@@ -88,6 +89,23 @@ TEST(Operation, DoesNotReceiveOverWhatIsStillBeingSent) {
   f.operation->finish_step(0);
   f.operation->advance(f.transport);
   EXPECT_EQ(f.transport.receives.size(), 2u);
+}
+
+TEST(Operation, ReadsAnInputThatIsApartFromItsDataOrTheSameButNoneThatOverlaps) {
+  std::vector<float> memory(12);
+  const auto spec = [&](std::size_t first, std::size_t count) {
+    const schedule::Plan plan = schedule::ring_all_reduce({0, 2, 4, 2, 2});
+    return OperationSpec{"test",
+                         comm::Purpose::other,
+                         sum_of<float>(),
+                         std::make_shared<schedule::Plan>(schedule::out_of_place(plan, {0, 4})),
+                         std::as_writable_bytes(std::span(memory).subspan(4, 4)),
+                         {},
+                         std::as_bytes(std::span(memory).subspan(first, count))};
+  };
+  for (const std::size_t first : {0U, 4U, 8U}) EXPECT_NO_THROW(Operation{spec(first, 4)}) << first;
+  for (const std::size_t first : {1U, 3U, 5U, 7U}) EXPECT_THROW(Operation{spec(first, 4)}, ContractError) << first;
+  EXPECT_THROW(Operation{spec(0, 3)}, ContractError);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <thread>
 #include <vector>
 
 #include "annulet/base/error.hpp"
@@ -66,7 +67,28 @@ TEST(EmulatedLink, KnowsWhenSomethingHappensNextSoThatNobodySpins) {
   const std::vector<char> out(10, 'z');
   const Instant before = Clock::now();
   pair.sender->post_send({1, 0, Purpose::other, 1}, bytes(out));
-  EXPECT_GE(pair.sender->next_event(), before + std::chrono::milliseconds(999));
+  EXPECT_LE(pair.sender->next_event(), Clock::now() + std::chrono::milliseconds(1));  // it leaves
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::array<std::uint64_t, 8> tokens{};
+  pair.sender->poll(tokens);
+  EXPECT_GE(pair.sender->next_event(), before + std::chrono::milliseconds(999));  // it arrives
+}
+
+TEST(EmulatedLink, ASendFinishesWhenItHasLeftThoughItIsStillUnderWay) {
+  Pair pair({Seconds(10), ByteRate(1e6)});
+  std::vector<char> out(2000, 'x'), in(2000);
+  pair.receiver->post_receive({0, 3, Purpose::other, 1}, bytes(in));
+  const Instant begin = Clock::now();
+  pair.sender->post_send({1, 3, Purpose::other, 2}, bytes(std::as_const(out)));
+  std::array<std::uint64_t, 8> tokens{};
+  while (pair.sender->poll(tokens) == 0) {
+  }
+  EXPECT_EQ(tokens[0], 2U);
+  EXPECT_GE(Seconds(Clock::now() - begin).count(), 2e-3);
+  EXPECT_LT(Seconds(Clock::now() - begin).count(), 9.0);
+  EXPECT_FALSE(pair.sender->has_arrived(3));
+  EXPECT_TRUE(pair.sender->has_arrived(4));
+  EXPECT_EQ(pair.receiver->poll(tokens), 0U);
 }
 
 TEST(EmulatedLink, IsReadAsPeopleWriteIt) {

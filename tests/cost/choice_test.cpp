@@ -54,6 +54,23 @@ TEST(CheapestExecution, CutsSegmentsWhereThatPays) {
   EXPECT_EQ(best.slots, 4);  // 125 kB are under way
 }
 
+// The core that adds is the one that copies: two messages where one would do only cost more.
+TEST(CheapestExecution, CutsNothingInSharedMemory) {
+  const Network shared = assumed_network({});
+  for (const std::int64_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20}) {
+    const Task t = task(Collective::all_reduce, bytes, 2);
+    for (const PricedExecution& one : priced_executions(t, shared)) {
+      if (one.execution.algorithm != Algorithm::ring) continue;
+      EXPECT_GE(one.execution.segment.value(), bytes / 2);
+    }
+  }
+  EXPECT_EQ(cheapest_execution(task(Collective::all_reduce, 2048, 2), shared).execution.algorithm,
+            Algorithm::recursive_doubling);
+  EXPECT_EQ(cheapest_execution(task(Collective::all_reduce, 4 << 20, 2), shared).execution.algorithm, Algorithm::ring);
+  EXPECT_EQ(cheapest_execution(task(Collective::all_reduce, 4 << 20, 4), shared).execution.algorithm,
+            Algorithm::direct);
+}
+
 TEST(CheapestExecution, DoesWhatItIsToldWhereItIsTold) {
   const auto ranges =
       schedule::parse_execution_ranges(Collective::all_reduce, "binomial_tree:0-1MiB;ring@128KiB:2MiB-max");

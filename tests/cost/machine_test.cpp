@@ -17,6 +17,8 @@ void expect_equal(const Link& a, const Link& b) {
   EXPECT_DOUBLE_EQ(a.gamma.value(), b.gamma.value());
   EXPECT_DOUBLE_EQ(a.moving.value(), b.moving.value());
   EXPECT_EQ(a.source, b.source);
+  EXPECT_EQ(a.burst, b.burst);
+  EXPECT_DOUBLE_EQ(a.burst_pace.value(), b.burst_pace.value());
   ASSERT_EQ(a.eager.has_value(), b.eager.has_value());
   if (!a.eager) return;
   EXPECT_EQ(a.eager->limit, b.eager->limit);
@@ -33,7 +35,8 @@ TEST(MachineFile, IsReadBackAsItWasWritten) {
   machine.between = {Seconds(12e-6), Seconds(1e-6), SecondsPerByte(1 / 1.17e9), SecondsPerByte(1 / 3e9),
                      machine.source};
   machine.inside.eager = {Bytes(4096), Seconds(0.4e-6), Seconds(0.1e-6), SecondsPerByte(1 / 5e9)};
-  machine.between.moving = SecondsPerByte(1 / 4e9);
+  machine.between.moving = SecondsPerByte(1 / 4e9), machine.between.burst = Bytes(12345);
+  machine.between.burst_pace = SecondsPerByte(1 / 2e9);
   const Machine read = parse_machine(to_toml(machine, {"one", "two"}), "file");
   expect_equal(read.inside, machine.inside);
   expect_equal(read.between, machine.between);

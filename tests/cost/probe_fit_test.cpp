@@ -73,6 +73,23 @@ TEST(ProbeFit, FindsTheLinkBetweenNodesBehindTheOneInside) {
   expect_close(fit.link, kSlow);
 }
 
+TEST(ProbeFit, FindsTheBurstOfACardThatIsLimited) {
+  Link truth = kSlow;
+  truth.burst = Bytes(12000), truth.beta = SecondsPerByte(8e-9), truth.burst_pace = SecondsPerByte(1.5e-9);
+  const Network known(kFast, kUnknown.between, {0, 1});
+  const ProbeFit fit = fit_probes(probes_on({kFast, truth, {0, 1}}, 2, 0, 1), {known, Scope::between, kEager.limit});
+  EXPECT_TRUE(fit.worst_residual <= 1e-3) << to_text(fit.link);
+  EXPECT_TRUE(error(fit.link.beta.value(), truth.beta.value()) <= 1e-3) << to_text(fit.link);
+  EXPECT_TRUE(error(fit.link.burst.as_double(), 12000) <= 1e-3) << to_text(fit.link);
+  EXPECT_TRUE(error(fit.link.burst_pace.value(), 1.5e-9) <= 1e-3) << to_text(fit.link);
+}
+
+TEST(ProbeFit, FindsNoBurstWhereThereIsNone) {
+  const Network known(kFast, kUnknown.between, {0, 1});
+  const ProbeFit fit = fit_probes(probes_on({kFast, kSlow, {0, 1}}, 2, 0, 1), {known, Scope::between, std::nullopt});
+  EXPECT_EQ(fit.link.burst, Bytes(0));
+}
+
 // What a machine does besides only adds: three of the probes took up to twice as long.
 TEST(ProbeFit, IsNotBentByAFewProbesThatWereHeldUp) {
   std::vector<Probe> probes = probes_on(kSlow, 2, 0, 1);

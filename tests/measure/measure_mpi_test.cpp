@@ -134,10 +134,18 @@ TEST(NetworkCalibrationOverMpi, RecoversAnEmulatedLink) {
   options.largest = options.ring = Bytes(64 << 10), options.share = Seconds(0.01);
   NetworkCalibration calibration;
   bool close = false;
-  for (int attempt = 0; attempt < 3 && !close; ++attempt) {  // a busy machine may hold up every round
+  // A busy machine may hold up every one of a few rounds, so there are ever more.
+  for (int attempt = 0; attempt < 8 && !close; ++attempt, options.share = 2 * options.share) {
     calibration = calibrate_network(transport_over(world, slow), options);
-    close = std::abs(calibration.inside.alpha / slow.latency - 1) <= 0.03 &&
-            std::abs(calibration.inside.beta.value() * slow.bandwidth.value() - 1) <= 0.03;
+    close = std::abs(calibration.inside.alpha / slow.latency - 1) <= 0.05 &&
+            std::abs(calibration.inside.beta.value() * slow.bandwidth.value() - 1) <= 0.05;
+    for (const NetworkPoint& point : calibration.points) {
+      const bool there_and_back = point.pattern == Pattern::ping_pong;
+      const double ways = there_and_back ? 2.0 * point.messages : 1;
+      const Seconds least = ways * (slow.latency + point.bytes / slow.bandwidth);
+      if (point.pattern == Pattern::ring) continue;
+      EXPECT_GE(point.measured, 0.999 * least) << to_text(point.pattern);
+    }
   }
   EXPECT_TRUE(close) << to_text(calibration.inside);
 }

@@ -209,6 +209,23 @@ TEST(ModelState, LeavesNoWeightsOfStage3WhereNobodyNeedsThem) {
   });
 }
 
+// 100,000 float parameters with Adam on 4 ranks (16 bytes of state a parameter), and what is beside the states.
+TEST(ModelState, TakesTheMemoryOfTheFormula) {
+  const nn::Layout layout = layout_with({{100, 19'900, 80'000}, {0, 0, 1}});
+  const std::vector<Bytes> states{Bytes(1'600'000), Bytes(1'000'000), Bytes(700'000), Bytes(400'000)};
+  const std::vector<Bytes> buckets{Bytes(0), Bytes(0), Bytes(400'000), Bytes(1'040'000)};
+  const nn::OptimizerOptions adam{.kind = nn::OptimizerOptions::Kind::adam};
+  for (std::size_t stage = 0; stage < states.size(); ++stage) {
+    collectives::run_ranks(4, [&](int, std::unique_ptr<comm::Transport> transport) {
+      Engine engine(std::move(transport), {});
+      const ModelState<float> state(engine, layout, {static_cast<int>(stage), adam, kSmallBuckets});
+      EXPECT_EQ(state.memory().states(), states[stage]);
+      EXPECT_EQ(state.memory().buckets, buckets[stage]);
+      EXPECT_EQ(state.memory(), state.planned_memory());
+    });
+  }
+}
+
 // The next layer is on its way while one computes, and no other.
 TEST(ModelState, GathersOneLayerAheadAtStage3) {
   const nn::Layout layout = layout_with({{4, 5, 6, 7}, {0, 1, 2, 3}});

@@ -99,7 +99,12 @@ TEST(StageMemory, IsOfStages0To3) {
 TEST(LargestLayer, IsABlockOrWhatIsLargerOutsideOfThem) {
   const Architecture llama = config("llama-7b");
   EXPECT_EQ(largest_layer(llama), 4 * 4096 * 4096 + 3 * 4096 * 11'008 + 2 * 4096);
-  EXPECT_EQ(largest_layer(config("gpt-2")), 50'257 * 768);  // the embedding; a block has 7.1 million
+  EXPECT_EQ(tied_layer(llama), 0);
+}
+
+TEST(LargestLayer, IsNotTheTiedEmbeddingWhichStays) {
+  EXPECT_EQ(largest_layer(config("gpt-2")), 12 * 768 * 768 + 13 * 768);
+  EXPECT_EQ(tied_layer(config("gpt-2")), 50'257 * 768);
 }
 
 MemoryQuestion question() {
@@ -109,19 +114,22 @@ MemoryQuestion question() {
   return q;
 }
 
-TEST(BucketsInFlight, AreThreeInStage2AndTwoLayersInStage3) {
-  const MemoryQuestion q = question();
+TEST(BucketsInFlight, AreThreeOfGradientsAndInStage3TheWeightsOfTwoLayersToo) {
+  MemoryQuestion q = question();
   EXPECT_EQ(buckets_in_flight(q, 0), Bytes(0));
   EXPECT_EQ(buckets_in_flight(q, 1), Bytes(0));
   EXPECT_EQ(buckets_in_flight(q, 2), Bytes(75'000'000));
-  EXPECT_EQ(buckets_in_flight(q, 3), Bytes(400'000'000));
+  EXPECT_EQ(buckets_in_flight(q, 3), Bytes(600'000'000 + 400'000'000));
+  q.tied_layer = 10'000'000;
+  EXPECT_EQ(buckets_in_flight(q, 2), Bytes(95'000'000));
+  EXPECT_EQ(buckets_in_flight(q, 3), Bytes(620'000'000 + 420'000'000));
 }
 
 TEST(BucketsInFlight, AreNeverMoreThanTheModel) {
   MemoryQuestion q = question();
   q.parameters = q.largest_layer = 1000;
   EXPECT_EQ(buckets_in_flight(q, 2), Bytes(2000));
-  EXPECT_EQ(buckets_in_flight(q, 3), Bytes(2000));
+  EXPECT_EQ(buckets_in_flight(q, 3), Bytes(4000));
 }
 
 double value(const Answer& answer, int stage, const char* column) {
@@ -138,11 +146,11 @@ TEST(PlanMemory, AddsUpWhatIsNeededAndSaysWhetherItFits) {
   const Answer answer = plan_memory(q);
   EXPECT_EQ(value(answer, 0, "needed_bytes"), 16e9 + 3e9);
   EXPECT_EQ(value(answer, 2, "needed_bytes"), 2e9 + 14e9 / 8 + 75e6 + 3e9);
-  EXPECT_EQ(value(answer, 3, "needed_bytes"), 2e9 + 400e6 + 3e9);
+  EXPECT_EQ(value(answer, 3, "needed_bytes"), 2e9 + 1e9 + 3e9);
   EXPECT_EQ(shown(answer, 0, "fits"), "no");
   EXPECT_EQ(shown(answer, 1, "fits"), "yes");
   q.recompute = true;
-  EXPECT_EQ(value(plan_memory(q), 3, "needed_bytes"), 2e9 + 400e6 + 500e6);
+  EXPECT_EQ(value(plan_memory(q), 3, "needed_bytes"), 2e9 + 1e9 + 500e6);
   EXPECT_EQ(value(plan_memory(q), 3, "activations_bytes"), 3e9);
 }
 

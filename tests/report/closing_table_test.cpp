@@ -24,6 +24,21 @@ TEST(ClosingTable, SetsMeasuredBesidePredictedPerBucketAndForTheStep) {
       HasSubstr("hidden behind computation: 75 %; MFU 25.0 % of 400 GFLOP/s (FMA), large products reach 75.0 %"));
 }
 
+TEST(ClosingTable, SaysWhichCollectiveTheStepWaitedFor) {
+  train::Summary summary = example::summary();
+  EXPECT_THAT(closing_table(summary, example::buckets(), example::steps()),
+              HasSubstr("exposed: all-reduce of gradients 0.800, control record 0.200 ms\n"));
+  summary.zero = 3;
+  EXPECT_THAT(
+      closing_table(summary, example::buckets(), example::steps()),
+      HasSubstr("exposed: reduce-scatter of gradients 0.800, all-gather of weights 0.100, control record 0.200 ms"));
+}
+
+TEST(ClosingTable, ShowsWhatItTakesInMemory) {
+  EXPECT_THAT(closing_table(example::summary(), example::buckets(), example::steps()),
+              ContainsRegex("= model states +6 kB +6 kB\n"));
+}
+
 TEST(ClosingTable, ShowsWhatRecomputingAdds) {
   train::Summary summary = example::summary();
   summary.hfu = 0.31;

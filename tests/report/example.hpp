@@ -18,7 +18,10 @@ inline train::Summary summary() {
   s.control_per_step = Bytes(80);
   s.all_reduce_measured = Seconds(0.004), s.all_reduce_predicted = Seconds(0.005);
   s.flops_per_step = Flops(1e9), s.peak = FlopRate(4e11), s.gemm = FlopRate(3e11), s.mfu = 0.25, s.hfu = 0.25;
-  s.peak_rss = Bytes(1 << 20);
+  s.exposed = train::ExposedTimes{Seconds(0.0008), Seconds(0.0001), Seconds(0.0002)};
+  s.peak_rss = Bytes(1 << 20), s.peak_rss_by_rank = {Bytes(1 << 20), Bytes(1 << 19)};
+  s.memory = {{"weights", true, {Bytes(4000), Bytes(4000)}, {Bytes(4000), Bytes(4000)}},
+              {"optimiser state", true, {Bytes(2000), Bytes(1000)}, {Bytes(2000), Bytes(1000)}}};
   s.network = cost::Link{Seconds(1e-5), Seconds(0), cost::SecondsPerByte(1e-9), cost::SecondsPerByte(0), "test"};
   s.communication = {{Seconds(0.004), Seconds(0.005), Seconds(0)}};
   return s;

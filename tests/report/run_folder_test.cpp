@@ -85,7 +85,10 @@ TEST(Summary, HasEveryNameAndNullWhereAValueIsUnknown) {
                            "gemm_flops",
                            "mfu",
                            "hfu",
+                           "median_exposed_by_collective",
+                           "memory",
                            "peak_rss_bytes",
+                           "peak_rss_bytes_by_rank",
                            "link"}) {
     EXPECT_TRUE(known.contains(name) && !known[name].is_null()) << name;
     EXPECT_TRUE(unknown.contains(name)) << name;
@@ -94,6 +97,9 @@ TEST(Summary, HasEveryNameAndNullWhereAValueIsUnknown) {
     EXPECT_TRUE(unknown[name].is_null()) << name;
   EXPECT_TRUE(unknown["eval"]["accuracy"].is_null());
   EXPECT_EQ(known["all_reduce"]["predicted_seconds"], 0.005);
+  EXPECT_EQ(known["memory"]["optimiser_state"]["bytes_by_rank"], (std::vector<int>{2000, 1000}));
+  EXPECT_EQ(known["memory"]["weights"]["planned_bytes_by_rank"][1], 4000);
+  EXPECT_EQ(known["median_exposed_by_collective"]["all_reduce_seconds"], 0.0008);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <bit>
 
+#include "annulet/schedule/out_of_place.hpp"
 #include "annulet/schedule/validator.hpp"
 #include "schedule/plans.hpp"
 
@@ -63,6 +64,24 @@ TEST_P(EveryAlgorithm, KeepsItsPromise) {
   });
 }
 
+// What is undefined in data, and never written in the input.
+TEST_P(EveryAlgorithm, KeepsItsPromiseOutOfPlace) {
+  for (int p = 1; p <= 9; ++p) {
+    for (const Elements n : {0, 1, p - 1, p, p + 1, 2 * p - 1, 40}) {
+      PlanShape shape{0, p, n, 3, 2, p / 2};
+      std::vector<Plan> plans = this->plans(shape);
+      const Elements sent = sent_by_all(plans);
+      for (Plan& plan : plans) {
+        shape.rank = plan.rank;
+        plan = out_of_place(plan, contribution(GetParam().collective, shape));
+      }
+      SCOPED_TRACE(testing::Message() << "p=" << p << " n=" << n);
+      ASSERT_EQ(validate(plans, promise_of(GetParam().collective, shape)), "");
+      ASSERT_EQ(sent_by_all(plans), sent);
+    }
+  }
+}
+
 TEST_P(EveryAlgorithm, SendsWhatIsStated) {
   for_every_shape([](PlanShape shape, const std::vector<Plan>& plans) {
     const auto [collective, algorithm] = GetParam();
@@ -118,6 +137,19 @@ TEST(Direct, AddsInRankOrder) {
     if (step.action == Action::combine) added.push_back(step.from.interval.first);
   }
   EXPECT_EQ(added, (std::vector<Elements>{0, 1, 2}));
+}
+
+// Rank 1 of a ring sends its own chunk first.
+TEST(OutOfPlace, LetsTheFirstSendWaitForItsChunkOnly) {
+  const PlanShape shape{.rank = 1, .world = 3, .elements = 9};
+  const Plan plan = out_of_place(make_plan(Collective::all_reduce, Algorithm::ring, shape), {0, 9});
+  const auto send = std::ranges::find(plan.steps, Action::send, &Step::action);
+  ASSERT_NE(send, plan.steps.end());
+  ASSERT_EQ(plan.after(*send).size(), 1U);
+  const Step& copy = plan.steps[static_cast<std::size_t>(plan.after(*send)[0])];
+  EXPECT_EQ(copy.action, Action::copy);
+  EXPECT_EQ(copy.to.interval, send->from.interval);
+  EXPECT_EQ(plan.after(*send)[0], 0);
 }
 
 TEST(Bruck, SendsOneMessageARoundUnlessItWrapsAround) {

@@ -68,5 +68,17 @@ TEST(ZeroTraffic, IsWhatThePlansOfAllRanksSend) {
   }
 }
 
+TEST(ZeroHeld, IsOnceOverAllRanksFromTheStageOnThatShardsIt) {
+  const auto total = [](int stage) {
+    const ZeroHeld held = zero_held(stage, 1'000'000, 4);
+    return held.weights + held.gradients + 2 * held.optimizer;
+  };
+  EXPECT_EQ(total(0), 16'000'000);
+  EXPECT_EQ(total(1), 10'000'000);
+  EXPECT_EQ(total(2), 7'000'000);
+  EXPECT_EQ(total(3), 4'000'000);
+  EXPECT_THROW(zero_held(4, 1, 1), ContractError);
+}
+
 }  // namespace
 }  // namespace annulet::schedule

@@ -26,6 +26,12 @@ std::string verdict(const std::vector<Plan>& plans) { return validate(plans, all
 
 TEST(Validator, AcceptsARing) { EXPECT_EQ(verdict(good()), ""); }
 
+TEST(Validator, FindsAStepThatWritesIntoTheInput) {
+  auto plans = good();
+  first(plans[2], Action::combine).to.place = Place::input;
+  EXPECT_THAT(verdict(plans), HasSubstr("rank 2: a step writes into the input"));
+}
+
 TEST(Validator, FindsASendWithoutReceive) {
   auto plans = good();
   plans[0].steps.push_back({Action::send, 1, {Place::data, {0, 1}}, {}, 0, 0});

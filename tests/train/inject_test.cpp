@@ -19,6 +19,12 @@ TEST(Injection, IsReadAsPeopleWriteIt) {
   EXPECT_THROW(parse_injection("nan"), InputError);
 }
 
+TEST(Injection, StrikesAllRanksWhereAskedTo) {
+  const Injection all = parse_injection("nan:rank=all,step=3");
+  for (int rank = 0; rank < 5; ++rank) EXPECT_TRUE(inject(all, rank, 3)) << rank;
+  EXPECT_FALSE(inject(all, 0, 2));
+}
+
 TEST(Injection, StrikesOneRankInOneStep) {
   const Injection nan = parse_injection("nan:rank=1,step=3");
   EXPECT_FALSE(inject(nan, 0, 3));

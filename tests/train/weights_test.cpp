@@ -28,6 +28,24 @@ TEST(Weights, ComeBackBitForBitAndInTheOtherType) {
   EXPECT_EQ(wide[3], static_cast<double>(weights[3]));
 }
 
+TEST(WeightsFile, OfPiecesInAnyOrderIsThatOfTheWhole) {
+  const annulet::test::TemporaryFolder folder;
+  const nn::Layout two = layout();
+  std::vector<float> weights(8);
+  std::iota(weights.begin(), weights.end(), 0.1F);
+  save_weights<float>(folder / "whole", two, weights);
+  WeightsFile<float> file(folder / "pieces", two);
+  const auto piece = [&](std::size_t first, std::size_t end) {
+    file.write(static_cast<Elements>(first), std::span<const float>(weights).subspan(first, end - first));
+  };
+  piece(5, 8);
+  EXPECT_THROW(file.commit(), ContractError);
+  piece(0, 1), piece(1, 5);  // over the border of the tensors
+  EXPECT_FALSE(std::filesystem::exists(folder / "pieces"));
+  file.commit();
+  EXPECT_EQ(annulet::test::content_of(folder / "pieces"), annulet::test::content_of(folder / "whole"));
+}
+
 TEST(Weights, KeepTheVocabularyOfTheirText) {
   const annulet::test::TemporaryFolder folder;
   const auto file = folder / "w.safetensors";

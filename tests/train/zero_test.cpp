@@ -16,7 +16,7 @@ using collectives::Driver;
 using collectives::Engine;
 
 const std::vector<int> kStages{1, 2, 3};
-constexpr long kSteps = 20;
+constexpr long kSteps = 5;  // the fourth of the mlp is a ragged one
 
 // What all ranks say of a run.
 template <class T>
@@ -112,13 +112,21 @@ class Zero : public testing::Test {
 TEST_F(Zero, TrainsLikeStage0OnAnyNumberOfRanksWithEveryDriver) {
   for (const Driver driver : {Driver::blocking, Driver::polling, Driver::thread}) {
     for (const int world : {1, 2, 3, 4, 7}) {
-      expect_like_stage_0<float>({mlp(), samples_, world, driver}, 1e-6, 1e-4);
-      expect_like_stage_0<float>({gpt(), text_, world, driver}, 1e-6, 1e-4);
+      expect_like_stage_0<double>({mlp(), samples_, world, driver}, 1e-10, 1e-10);
+      expect_like_stage_0<double>({gpt(), text_, world, driver}, 1e-10, 1e-10);
     }
   }
 }
 
-TEST_F(Zero, TrainsLikeStage0InDoubleWhateverTheOptimizer) {
+TEST_F(Zero, TrainsLikeStage0InFloatAsFarAsFloatGoes) {
+  for (Config config : {mlp(), gpt()}) {
+    config.steps = 20;
+    const data::Source& data = config.model == "gpt" ? static_cast<const data::Source&>(text_) : samples_;
+    expect_like_stage_0<float>({config, data, 4}, 1e-6, 1e-4);
+  }
+}
+
+TEST_F(Zero, TrainsLikeStage0WhateverTheOptimizerAndTheModel) {
   Config adam = mlp();
   adam.optimizer = "adamw", adam.lr = 0.01, adam.momentum = 0, adam.clip = 0.5, adam.decay = 0.1;
   adam.decay_on = "matrices";
@@ -126,13 +134,9 @@ TEST_F(Zero, TrainsLikeStage0InDoubleWhateverTheOptimizer) {
   recomputing.recompute = true, recomputing.dropout = 0.1, recomputing.optimizer = "adam", recomputing.lr = 0.003;
   Config untied = gpt();
   untied.tied = false, untied.clip = 0.1, untied.decay = 0.01;
-  for (const int world : {1, 3, 4}) {
-    expect_like_stage_0<double>({mlp(), samples_, world}, 1e-10, 1e-10);
-    expect_like_stage_0<double>({adam, samples_, world}, 1e-10, 1e-10);
-    expect_like_stage_0<double>({gpt(), text_, world}, 1e-10, 1e-10);
-    expect_like_stage_0<double>({recomputing, text_, world}, 1e-10, 1e-10);
-    expect_like_stage_0<double>({untied, text_, world}, 1e-10, 1e-10);
-  }
+  expect_like_stage_0<double>({adam, samples_, 3}, 1e-10, 1e-10);
+  expect_like_stage_0<double>({recomputing, text_, 3}, 1e-10, 1e-10);
+  expect_like_stage_0<double>({untied, text_, 4}, 1e-10, 1e-10);
 }
 
 TEST_F(Zero, AccumulatesMicroBatches) {
@@ -140,7 +144,7 @@ TEST_F(Zero, AccumulatesMicroBatches) {
   config.accumulate = 3;
   Config dense = mlp();
   dense.accumulate = 4;
-  for (const int world : {1, 2, 3}) {
+  for (const int world : {1, 3}) {
     expect_like_stage_0<double>({config, text_, world}, 1e-10, 1e-10);
     expect_like_stage_0<double>({dense, samples_, world, Driver::thread}, 1e-10, 1e-10);
   }
@@ -195,6 +199,27 @@ TEST_F(Zero, SendsUpdatedWeightsDuringTheNextStep) {
   });
   EXPECT_EQ(sent[1], 2 * sent[0]);
   EXPECT_EQ(sent[2], sent[1]);
+}
+
+// By the allocators: not only the states, but buckets, activations and scratch too are what the formulas say.
+TEST_F(Zero, HoldsWhatWasPlannedOfEveryKindOfMemory) {
+  Config adam = mlp();
+  adam.optimizer = "adam", adam.momentum = 0;
+  for (const auto& [base, source] : {std::pair<Config, const data::Source&>{adam, samples_}, {gpt(), text_}}) {
+    for (int stage = 0; stage < schedule::kZeroStages; ++stage) {
+      Config config = base;
+      config.zero = stage;
+      collectives::run_ranks(3, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+        Engine engine(std::move(transport), {.deadline = Seconds(60)});
+        Trainer<float> trainer(config, engine, source, &source);
+        trainer.step();
+        trainer.settle();
+        for (const MemoryRecord& record : trainer.memory()) {
+          EXPECT_EQ(record.counted, record.planned) << record.name << ", stage " << stage << ", rank " << rank;
+        }
+      });
+    }
+  }
 }
 
 TEST_F(Zero, StopsOnAllRanksNamingTheRankOfANaN) {

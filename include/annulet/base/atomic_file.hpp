@@ -3,6 +3,7 @@
 // disk, renames it over the target and flushes the folder. Whatever fails before the rename (disk full, a kill), an
 // older file of that name stays as it was; the temporary is removed unless the process is killed.
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string_view>
@@ -21,6 +22,9 @@ class AtomicFile {
   // Appends. Throws RunError with the system's reason.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text) { write(std::as_bytes(std::span(text))); }
+
+  // At `offset` bytes from the beginning, wherever that is; where write() appends stays as it is.
+  void write_at(std::int64_t offset, std::span<const std::byte> bytes);
 
   // Makes the file appear; nothing may be written afterwards. Throws RunError with the system's reason.
   void commit();

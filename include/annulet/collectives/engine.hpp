@@ -61,6 +61,10 @@ class Engine {
   int rank() const;
   int world() const;
 
+  // Memory in which operations keep what has arrived: counted, and by the plans.
+  Bytes scratch() const;
+  Bytes planned_scratch() const;
+
   // What was sent so far. Only while no operation is running.
   const comm::Traffic& traffic() const;
 

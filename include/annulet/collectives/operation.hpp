@@ -17,7 +17,8 @@
 
 namespace annulet::collectives {
 
-// What is run: `data` holds plan->elements elements and must outlive the operation.
+// What is run: `data` holds plan->elements elements and must outlive the operation, and so must `input` where the plan
+// is out of place. The two are apart, or the same.
 struct OperationSpec {
   std::string name;  // "gradient bucket 2", for errors and reports
   comm::Purpose purpose = comm::Purpose::other;
@@ -25,6 +26,7 @@ struct OperationSpec {
   std::shared_ptr<const schedule::Plan> plan;
   std::span<std::byte> data;
   std::function<void(std::span<std::byte> data)> finish{};  // what is done to the data after the last step, if anything
+  std::span<const std::byte> input{};                       // as long as `data`, and only read; in place: none
 };
 
 // When this rank's part began and ended.
@@ -50,6 +52,7 @@ class Operation {
   bool advance(comm::Transport& transport);
 
   bool done() const { return remaining_ == 0; }
+  int tag() const { return tag_; }  // of this run's messages
 
   // "7 of 24 steps done, waiting to receive 65536 elements from rank 1 and for rank 2 to take 65536 elements".
   std::string state() const;
@@ -80,9 +83,12 @@ class Operation {
   void post(schedule::StepId step, comm::Transport& transport);
   bool compute_next();
   void release(schedule::StepId step);
-  std::span<std::byte> bytes(schedule::Region region) const;
-  std::span<std::byte> message(schedule::StepId step);  // what travels, encoded if need be
-  void take_in(schedule::StepId step);                  // what has travelled
+  template <class Byte>
+  std::span<Byte> part(std::span<Byte> memory, schedule::Interval where) const;
+  std::span<std::byte> bytes(schedule::Region region) const;         // of data or scratch
+  std::span<const std::byte> source(schedule::Region region) const;  // of any place
+  std::span<std::byte> message(schedule::StepId step);               // what travels, encoded if need be
+  void take_in(schedule::StepId step);                               // what has travelled
   std::string first_unfinished(const Queue& queue, const char* text) const;
 
   OperationSpec spec_;

@@ -50,7 +50,15 @@ class Transport {
   // Throws RunError if a message was shorter or longer than its receive.
   virtual std::size_t poll(std::span<std::uint64_t> finished) = 0;
 
-  // When something is known to happen next (an emulated arrival); Instant::max() if that is up to the peers.
+  // The same for who looks again at once: quicker, and what has only just arrived may be told by the next look.
+  virtual std::size_t glance(std::span<std::uint64_t> finished) { return poll(finished); }
+
+  // Whether everything sent with this tag is at its peer, as far as it takes poll() here to bring it there: on an
+  // emulated link a send finishes when it has left the port, and is still under way.
+  virtual bool has_arrived(int /*tag*/) const { return true; }
+
+  // When something is known to happen next (an emulated departure or arrival); Instant::max() if that is up to the
+  // peers.
   virtual Instant next_event() const { return Instant::max(); }
 
   virtual const Traffic& traffic() const = 0;

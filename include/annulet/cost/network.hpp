@@ -1,7 +1,7 @@
 #pragma once
 // The network between ranks: a link inside a node, a link between nodes, and the node of each rank.
 //   inside   every rank has a port of its own
-//   between  all ranks of a node share its card: one port a node, first come, first served
+//   between  all ranks of a node share its card, which serves connections in turn, piece by piece
 // One link alone is a network in which every rank has its own port, such as an emulated link gives.
 #include <string>
 #include <vector>

@@ -41,8 +41,9 @@ struct ProbeFit {
   std::string negative;
 };
 
-// g is at least 0; alpha and beta are free, but 0 where that explains the probes as well as a negative value. A second
-// piece is kept only if it explains them better than one piece does. Throws ContractError without probes, or where a
+// g is at least 0, and an eager byte takes no less than another; alpha and beta are free, but 0 where that explains the
+// probes as well as a negative value. A piece for eager messages, and between nodes a burst, are kept only if the link
+// explains the probes better with them. Throws ContractError without probes, or where a
 // time is not positive.
 ProbeFit fit_probes(std::span<const Probe> probes, const ProbeFitProblem& problem);
 

@@ -5,7 +5,7 @@
 //   - a port (a rank's own, or the card that a node's ranks share) sends one message at a time, first posted, first
 //   sent;
 //   - a message arrives alpha after it left, and is received once its receive is posted;
-//   - a rank reduces one segment at a time; combining occupies the rank, not its port;
+//   - a rank reduces one segment at a time; combining occupies the rank, not its port (but where core_is_port);
 //   - at most `active` operations of a rank are in progress, in launch order.
 // Time is the only resource: nothing here depends on the machine that simulates. O(steps log steps).
 #include <span>

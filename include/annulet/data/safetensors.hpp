@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "annulet/base/aligned.hpp"
+#include "annulet/base/atomic_file.hpp"
 #include "annulet/base/units.hpp"
 
 namespace annulet::data {
@@ -31,7 +32,27 @@ struct NamedTensor {
 
 using Metadata = std::map<std::string, std::string>;
 
-// Throws InputError or RunError as AtomicFile does; an older file is then intact. Names are unique; bytes fit shape.
+// A file whose tensors come in pieces, in any order, so that nobody need hold all of them.
+class SafetensorsWriter {
+ public:
+  // The bytes of `tensors` are not looked at; names are unique. Throws InputError or RunError as AtomicFile does, here
+  // and below; an older file is then intact.
+  SafetensorsWriter(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
+                    const Metadata& metadata = {});
+
+  // Some bytes of tensors[tensor], from `first` on.
+  void write(std::size_t tensor, Bytes first, std::span<const std::byte> bytes);
+
+  // Makes the file appear. Throws ContractError unless as many bytes were written as the tensors have.
+  void commit();
+
+ private:
+  AtomicFile file_;
+  std::vector<Bytes> begins_, sizes_;  // [tensor]
+  Bytes missing_{0};
+};
+
+// All at once; bytes fit shape.
 void write_safetensors(const std::filesystem::path& file, std::span<const NamedTensor> tensors,
                        const Metadata& metadata = {});
 

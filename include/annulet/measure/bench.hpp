@@ -1,5 +1,5 @@
 #pragma once
-// Collectives of ours beside MPI's own, alternating in one run, as nccl-tests measures: for sizes that double, `bytes`
+// Collectives of ours beside MPI's own, alternating in one run, as nccl-tests measures: for sizes that grow, `bytes`
 // is the whole vector as it travels (all-reduce, reduce: each rank's; reduce-scatter: each rank's input; all-gather:
 // each rank's output; broadcast: the root's), and
 //   algbw = bytes / p50        busbw = algbw * 2 (p-1)/p for all-reduce, algbw * (p-1)/p for reduce-scatter and
@@ -48,6 +48,7 @@ struct BenchOptions {
   Reduction reduction = Reduction::sum;
   int root = 0;  // of broadcasts and reduces
   Bytes smallest{8}, largest{64 << 20};
+  int factor = 2;                                  // from one size to the next
   Bytes segment{256 << 10};                        // most bytes of a message; `auto` chooses its own
   int slots = 2;                                   // as schedule::PlanShape
   cost::Network network;                           // to predict with

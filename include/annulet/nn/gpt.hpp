@@ -29,7 +29,9 @@ struct GptOptions {
   std::uint64_t seed = 0;        // of the dropout masks
 };
 
-// Holds activations of up to `capacity` sequences. Throws InputError for sizes, dropout or a capacity out of range.
+// Holds activations of up to `capacity` sequences, for each row about layers * (8 C + 2 hidden) + 3 vocabulary
+// elements, or, recomputed, layers * C + 7 C + 2 hidden + 3 vocabulary. Throws InputError for sizes, dropout or a
+// capacity out of range.
 template <class T>
 std::unique_ptr<Model<T>> make_gpt(const GptOptions& options, Elements capacity);
 

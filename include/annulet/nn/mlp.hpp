@@ -32,7 +32,8 @@ struct MlpOptions {
   std::uint64_t seed = 0;  // of the dropout masks
 };
 
-// Holds activations of up to `capacity` samples: capacity * (2 or 3 * hidden widths + outputs) elements or so.
+// Holds activations of up to `capacity` samples: capacity * (2 or, with dropout, 4 * hidden widths + 2 * outputs +
+// 2 * the largest width) elements.
 // Throws InputError for widths, dropout or a capacity out of range.
 template <class T>
 std::unique_ptr<Model<T>> make_mlp(const MlpOptions& options, Elements capacity);

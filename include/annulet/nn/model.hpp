@@ -72,6 +72,9 @@ class Model {
   // what is done besides to compute activations again in backward.
   virtual Flops flops(Elements samples) const = 0;
   virtual Flops recomputation(Elements) const { return Flops(0); }
+
+  // Elements of the buffers that the model owns, by formula (in its header's terms), not by counting.
+  virtual Elements owned_elements() const = 0;
 };
 
 }  // namespace annulet::nn

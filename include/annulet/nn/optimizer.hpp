@@ -50,6 +50,9 @@ class Optimizer {
   virtual void resume(long steps) = 0;  // after state() has been filled from a checkpoint of that many steps
 };
 
+// How many values an optimiser keeps for each element that is owned.
+int state_values(const OptimizerOptions& options);
+
 // Elements [first, first + count) of the flat buffers.
 struct Slice {
   Elements first = 0;

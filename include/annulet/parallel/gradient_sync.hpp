@@ -13,6 +13,7 @@
 
 #include "annulet/collectives/engine.hpp"
 #include "annulet/nn/model.hpp"
+#include "annulet/parallel/state_memory.hpp"
 #include "annulet/schedule/exchange.hpp"
 
 namespace annulet::parallel {
@@ -140,9 +141,6 @@ class GradientSync : public nn::Progress {
   bool quiet_ = false;                    // in a micro-batch that is not communicated
   GradientInstants* instants_ = nullptr;  // where to, if somebody wants to know
 };
-
-// The sizes of a layout's tensors.
-std::vector<Elements> sizes_of(const nn::Layout& layout);
 
 // Whether every value is finite. Memory speed.
 template <class T>

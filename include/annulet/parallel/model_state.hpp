@@ -23,7 +23,8 @@ struct ModelStateOptions {
 template <class T>
 class ModelState final : public nn::Progress {
  public:
-  // Declares the operations; the engine and the layout outlive this object. All weights are 0.
+  // Declares the operations; the engine and the layout outlive this object. All weights are 0. Throws RunError if it
+  // holds other memory than planned, MemoryError if there is none.
   ModelState(collectives::Engine& engine, const nn::Layout& layout, const ModelStateOptions& options);
 
   nn::TensorValues<const T> weights() const { return weights_->values(); }
@@ -49,6 +50,10 @@ class ModelState final : public nn::Progress {
   GradientSync<T>& gradient_sync() { return *gradients_; }
   WeightSync<T>& weight_sync() { return *weights_; }
 
+  // What this rank holds, counted by its allocators; planned_memory() is the same by formula, and equal to it.
+  StateMemory memory() const { return counted(accounts_); }
+  const StateMemory& planned_memory() const { return planned_; }
+
   // This rank's part of all plans launched so far.
   Bytes launched_bytes() const { return gradients_->launched_bytes() + weights_->launched_bytes(); }
 
@@ -57,7 +62,9 @@ class ModelState final : public nn::Progress {
   Seconds waited_for_gradients() const { return gradients_->waited() - gradients_before_; }
 
  private:
-  AlignedVector<T> all_gradients_;  // stages 0 and 1
+  StateAccounts accounts_;  // of what follows
+  StateMemory planned_;
+  AlignedVector<T> all_gradients_{accounts_.gradients};  // stages 0 and 1
   std::unique_ptr<GradientSync<T>> gradients_;
   std::unique_ptr<WeightSync<T>> weights_;
   std::unique_ptr<nn::Optimizer<T>> optimizer_;

@@ -9,6 +9,7 @@
 
 #include "annulet/collectives/engine.hpp"
 #include "annulet/nn/model.hpp"
+#include "annulet/parallel/state_memory.hpp"
 #include "annulet/schedule/zero.hpp"
 
 namespace annulet::parallel {
@@ -59,22 +60,29 @@ class WeightSync {
 // Stage 0. `layout` and the engine outlive what is made here and below; `buckets` are those of the gradients.
 template <class T>
 std::unique_ptr<WeightSync<T>> make_replicated_weights(const nn::Layout& layout,
-                                                       std::span<const schedule::Bucket> buckets);
+                                                       std::span<const schedule::Bucket> buckets,
+                                                       MemoryAccount& account);
 
 // Stages 1 and 2.
 template <class T>
 std::unique_ptr<WeightSync<T>> make_gathered_weights(collectives::Engine& engine, const nn::Layout& layout,
                                                      std::span<const schedule::Bucket> buckets,
-                                                     const SyncOptions& options);
+                                                     const SyncOptions& options, MemoryAccount& account);
 
 // What becomes of gathered weights that nobody needs any more: `spoilt` makes them NaN, so that a test sees who reads
 // them.
 enum class Freed { left, spoilt };
 
+struct ShardingOptions {
+  const SyncOptions& sync;
+  StateAccounts& accounts;
+  Freed freed;
+};
+
 // Stage 3; a bucket is a layer.
 template <class T>
 std::unique_ptr<WeightSync<T>> make_sharded_weights(collectives::Engine& engine, const nn::Layout& layout,
                                                     std::span<const schedule::Bucket> layers,
-                                                    const SyncOptions& options, Freed freed);
+                                                    const ShardingOptions& options);
 
 }  // namespace annulet::parallel

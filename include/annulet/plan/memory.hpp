@@ -37,7 +37,8 @@ StageMemory stage_memory(Elements parameters, int ranks, int stage, StateBytes b
 struct MemoryQuestion {
   std::string model;
   Elements parameters = 0;
-  Elements largest_layer = 0;  // parameters of the layer that stage 3 gathers; 0: not known
+  Elements largest_layer = 0;  // parameters of the largest layer that comes and goes at stage 3; 0: not known
+  Elements tied_layer = 0;     // of the tied embedding, which stays from its first use to the last; 0: there is none
   int ranks = 1;
   int micro_batches = 1;
   StateBytes bytes{};
@@ -48,10 +49,14 @@ struct MemoryQuestion {
   Bytes device{0};         // what a rank has; 0: not known
 };
 
-// Parameters of the largest block, or of what stands outside the blocks, tensor by tensor.
+// Parameters of the largest block, or of what stands outside the blocks, tensor by tensor, but for the tied embedding;
+// and of that.
 Elements largest_layer(const Architecture& architecture);
+Elements tied_layer(const Architecture& architecture);
 
-// Beside the states: buckets in flight (stage 2: three gradient buckets; stage 3: the gathered weights of two layers).
+// Beside the states, with the turns of schedule/slots.hpp and schedule/layer_uses.hpp: gradient buckets, and at stage
+// 3, where a bucket is a layer, the gathered weights of layers; the tied embedding has a slot of its own for each. No
+// more than all gradients and weights.
 Bytes buckets_in_flight(const MemoryQuestion& question, int stage);
 
 Answer plan_memory(const MemoryQuestion& question);

@@ -20,7 +20,9 @@ enum class Action : std::uint8_t {
   copy,     // `to` becomes `from`
 };
 
-enum class Place : std::uint8_t { data, scratch };  // the vector being worked on, or the operation's own memory
+// The vector being worked on; the operation's own memory; where a collective is out of place
+// (schedule/out_of_place.hpp) what is only read, laid out as data.
+enum class Place : std::uint8_t { data, scratch, input };
 
 struct Region {
   Place place = Place::data;
@@ -58,6 +60,9 @@ struct Plan {
 
 // Elements that the plan puts on the wire.
 Elements sent_elements(const Plan& plan);
+
+// Whether it is out of place.
+bool reads_input(const Plan& plan);
 
 // Adds steps one after another. Steps of zero elements are not added, and waiting for kNoStep is waiting for nothing,
 // so that generators need no special case for empty chunks.

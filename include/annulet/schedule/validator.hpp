@@ -5,6 +5,7 @@
 //   - everything finishes when a send completes only with its receive (rendezvous), sends and receives are posted in
 //     order, and a rank has one of each in flight: then also with any other bound on the messages in flight;
 //   - nothing undefined is sent or combined, and no contribution is combined twice;
+//   - nothing is written into the input of an out-of-place collective, where what a rank contributes then is;
 //   - conflicting uses of a region within a rank are ordered by `after`;
 //   - at the end every element holds what the collective promises.
 #include <cstdint>

@@ -30,7 +30,13 @@ struct ZeroTraffic {
 };
 ZeroTraffic zero_traffic(int stage, Elements parameters, int world, Elements micro_batches);
 
-// The same in a forward pass of an evaluation: stage 3 gathers the weights for it.
+// Elements of each that all ranks together hold: p P, or P where they hold shards.
+struct ZeroHeld {
+  Elements weights = 0, gradients = 0, optimizer = 0;
+};
+ZeroHeld zero_held(int stage, Elements parameters, int world);
+
+// Elements that all ranks send in a forward pass of an evaluation: stage 3 gathers the weights for it.
 Elements zero_evaluation_traffic(int stage, Elements parameters, int world);
 
 }  // namespace annulet::schedule

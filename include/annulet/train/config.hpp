@@ -137,7 +137,7 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
   visit("emulate", c.emulate, "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
   visit("deadline", c.deadline, "longest time to wait for a rank that does not move");
-  visit("inject", c.inject, "for tests: throw, nan, slow or stop, as nan:rank=1,step=3");
+  visit("inject", c.inject, "for tests: throw, nan, slow or stop, as nan:rank=1,step=3 or throw:rank=all,step=2");
 }
 
 // The typed parts, `auto` as its default. Each throws InputError naming the option, the value and what there is.

@@ -1,6 +1,8 @@
 #pragma once
 // Failures on demand, to prove that a run ends as it should: `throw`, `nan` (in this rank's weights, for one step),
-// `slow` (50 ms more in every step from then on), `stop` (the process stops as by SIGSTOP), on one rank from one step.
+// `slow` (50 ms more in every step from then on), `stop` (the process stops as by SIGSTOP), on one rank or all, from
+// one step.
+#include <optional>
 #include <string_view>
 
 namespace annulet::train {
@@ -8,11 +10,11 @@ namespace annulet::train {
 struct Injection {
   enum class Kind { none, throws, nan, slow, stop };
   Kind kind = Kind::none;
-  int rank = 0;
+  std::optional<int> rank{};  // none: all
   long step = 0;
 };
 
-// Reads "nan:rank=1,step=3"; empty text is no injection. Throws InputError.
+// Reads "nan:rank=1,step=3" and "throw:rank=all,step=2"; empty text is no injection. Throws InputError.
 Injection parse_injection(std::string_view text);
 
 // Called at the beginning of a step on every rank. True if this rank's weights are to be spoilt.

@@ -26,6 +26,15 @@ struct StepSeconds {
   Seconds norm{0};    // the part of `optimizer` that took the norm of this rank's chunks
   Seconds pack{0};    // the part of `backward` that chose what is sent (top-k)
   Seconds unpack{0};  // adding up what came (top-k), wherever it was done
+
+  // The part of `exposed` that waited for the gradients' collectives.
+  Seconds gradients() const { return exposed - gather - control; }
+};
+
+// What a rank has put on the wire: gradients and weights, in steps and for so many forward passes of evaluations.
+struct SentBytes {
+  Bytes steps{0}, evaluations{0};
+  long evaluation_passes = 0;
 };
 
 struct StepRecord {
@@ -73,6 +82,20 @@ struct ShownStep {
   std::optional<cost::StepPrediction> prediction;  // if there is a profile
 };
 
+// What steps waited for on rank 0, medians.
+struct ExposedTimes {
+  Seconds gradients{0};  // their all-reduces or, with ZeRO, reduce-scatters
+  Seconds weights{0};    // ZeRO: their all-gathers
+  Seconds control{0};    // the control record
+};
+
+// What ranks hold of one kind of memory: counted by the allocator, and planned by formula.
+struct MemoryRecord {
+  std::string name;                     // "optimiser state"
+  bool state = false;                   // of the model states: weights, gradients, optimiser state
+  std::vector<Bytes> counted, planned;  // [rank]
+};
+
 // Known before the first step.
 struct RunInfo {
   std::string model;  // its one-line description
@@ -110,6 +133,7 @@ struct Summary {
   std::optional<Seconds> median_forward;  // likewise
   std::optional<double> samples_per_second;
   std::optional<Seconds> median_exposed, median_skew;
+  std::optional<ExposedTimes> exposed;                               // the same, collective by collective
   std::optional<double> hidden_fraction;                             // 1 - exposed buckets / measured
   Bytes wire_per_step{0}, planned_wire_per_step{0};                  // over all ranks; gradients and weights
   Bytes dense_wire_per_step{0};                                      // the same without compression
@@ -123,6 +147,8 @@ struct Summary {
   std::optional<double> mfu;  // flops / (median step x peak)
   std::optional<double> hfu;  // the same with activations that are computed again counted
   Bytes peak_rss{0};          // largest over ranks
+  std::vector<Bytes> peak_rss_by_rank;
+  std::vector<MemoryRecord> memory;
   cost::Network network;
   std::vector<StepCommunication> communication;     // of the sampled steps, the first five left out
   std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open

@@ -52,16 +52,15 @@ class Trainer {
   void visit_weights(const Visitor& visitor);
   void assign_weights(schedule::Interval elements, std::span<const T> values);
 
+  // What this rank holds, by kind: counted, and planned.
+  std::vector<MemoryRecord> memory() const;
+
   // From the next step on writes when each gradient is final to `where`, which stays until the last step.
   void record(parallel::GradientInstants& where) { state_->gradient_sync().record(where); }
 
   // Returns when nothing is under way in the engine. What this rank has sent, gradients and weights: for the steps so
   // far, and for `evaluation_passes` forward passes of evaluations.
-  struct Sent {
-    Bytes steps{0}, evaluations{0};
-    long evaluation_passes = 0;
-  };
-  const Sent& settle();
+  const SentBytes& settle();
 
   // Of the last step: when it and its (last) backward pass began and ended, and the control bytes it sent.
   Instant step_began() const { return step_began_; }
@@ -87,18 +86,19 @@ class Trainer {
   long number_ = 0;  // of the next step
   Injection injection_;
   Elements capacity_;
+  MemoryAccount activations_{"activations"}, scratch_{"scratch"};
   std::unique_ptr<nn::Model<T>> model_;
   nn::Schedule schedule_;
   data::Sampler sampler_;
   std::optional<parallel::ModelState<T>> state_;
   std::unique_ptr<parallel::Control> control_;
 
-  AlignedVector<T> features_, values_;  // of the micro-batch being worked on
-  std::vector<std::int32_t> tokens_, labels_;
+  AlignedVector<T> features_{scratch_}, values_{scratch_};  // of the micro-batch being worked on
+  AlignedVector<std::int32_t> tokens_{scratch_}, labels_{scratch_};
   Instant step_began_{}, backward_began_{}, backward_ended_{};
   comm::Traffic traffic_;  // when it was last counted
   Bytes launched_{0};      // by plans, at that time
-  Sent sent_;
+  SentBytes sent_;
   Bytes control_bytes_{0};
 };
 

@@ -7,12 +7,30 @@
 #include <optional>
 #include <span>
 
+#include "annulet/data/safetensors.hpp"
 #include "annulet/data/text.hpp"
 #include "annulet/nn/layout.hpp"
 
 namespace annulet::train {
 
-// Atomic: the file is there whole or not at all. Throws InputError or RunError.
+// A file of weights that come in pieces, in any order, so that nobody need hold all of them; it is there whole or not
+// at all. Throws InputError or RunError.
+template <class T>
+class WeightsFile {
+ public:
+  // `layout` outlives it.
+  WeightsFile(const std::filesystem::path& file, const nn::Layout& layout,
+              const std::optional<data::Vocabulary>& vocabulary = std::nullopt);
+
+  void write(Elements first, std::span<const T> weights);  // elements [first, first + weights.size()) of the layout
+  void commit();                                           // after all weights
+
+ private:
+  const nn::Layout& layout_;
+  data::SafetensorsWriter writer_;
+};
+
+// All at once.
 template <class T>
 void save_weights(const std::filesystem::path& file, const nn::Layout& layout, std::span<const T> weights,
                   const std::optional<data::Vocabulary>& vocabulary = std::nullopt);

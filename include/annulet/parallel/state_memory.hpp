@@ -1,0 +1,54 @@
+#pragma once
+// Memory of a rank's model state at the stages of ZeRO: counted where it is held, and planned. With P parameters, the
+// rank's shard S of them (chunk r of every bucket), E bytes an element and K values of optimiser state for each:
+//            weights  gradients  optimiser  buckets in flight
+//   stage 0  E P      E P        E K P      -
+//   stage 1  E P      E P        E K S      -
+//   stage 2  E P      E S        E K S      the gradients' slots
+//   stage 3  E S      E S        E K S      the gradients' slots and those of gathered layers
+// (Rajbhandari et al. 2020, section 5; slots: schedule/slots.hpp, schedule/layer_uses.hpp)
+#include <optional>
+#include <vector>
+
+#include "annulet/base/memory_account.hpp"
+#include "annulet/nn/optimizer.hpp"
+#include "annulet/schedule/zero.hpp"
+
+namespace annulet::parallel {
+
+struct StateAccounts {
+  MemoryAccount weights{"weights"};
+  MemoryAccount gradients{"gradients"};
+  MemoryAccount optimizer{"optimiser state"};
+  MemoryAccount buckets{"buckets in flight"};
+};
+
+struct StateMemory {
+  Bytes weights{0}, gradients{0}, optimizer{0}, buckets{0};
+
+  Bytes states() const { return weights + gradients + optimizer; }
+  friend bool operator==(const StateMemory&, const StateMemory&) = default;
+};
+
+StateMemory counted(const StateAccounts& accounts);
+
+struct StateShape {
+  int stage = 0;
+  nn::OptimizerOptions optimizer{};
+  schedule::SyncOptions sync{};
+  int rank = 0, world = 1;
+  Bytes element{4};
+};
+
+StateMemory planned(const nn::Layout& layout, const StateShape& shape);
+
+// The buckets of a layout's gradients; at stage 3 a bucket is a layer.
+std::vector<schedule::Bucket> buckets_of(const nn::Layout& layout, int stage, Bytes element,
+                                         const schedule::SyncOptions& options);
+
+// The sizes of a layout's tensors, which of them are tied, and the layer of those.
+std::vector<Elements> sizes_of(const nn::Layout& layout);
+std::vector<bool> tied_tensors(const nn::Layout& layout);
+std::optional<std::size_t> tied_layer(const nn::Layout& layout);
+
+}  // namespace annulet::parallel

@@ -1,0 +1,47 @@
+#include "annulet/base/memory_account.hpp"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <new>
+#include <utility>
+
+namespace annulet {
+namespace {
+
+thread_local MemoryAccount* current_account = nullptr;
+
+// Empty where nothing but the machine limits this process.
+std::string limit_text() {
+  for (const auto& [resource, name] : {std::pair{RLIMIT_DATA, "data"}, {RLIMIT_AS, "address space"}}) {
+    rlimit limit{};
+    if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) continue;
+    return fmt::format("a limit of {} on this process's {}", to_text(Bytes(static_cast<std::int64_t>(limit.rlim_cur))),
+                       name);
+  }
+  return "the machine's memory is used up";
+}
+
+}  // namespace
+
+MemoryScope::MemoryScope(MemoryAccount& account) : before_(std::exchange(current_account, &account)) {}
+MemoryScope::~MemoryScope() { current_account = before_; }
+MemoryAccount* MemoryScope::current() { return current_account; }
+
+void* allocate_aligned(std::size_t bytes, std::size_t alignment, MemoryAccount* account) {
+  void* memory = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+  if (memory == nullptr) {
+    throw MemoryError({fmt::format("there is no memory for {} of {}", to_text(Bytes(static_cast<std::int64_t>(bytes))),
+                                   account != nullptr ? account->name() : "data"),
+                       limit_text(), "Raise the limit, or ask for less"});
+  }
+  if (account != nullptr) account->add(bytes);
+  return memory;
+}
+
+void free_aligned(void* memory, std::size_t bytes, std::size_t alignment, MemoryAccount* account) {
+  ::operator delete (memory, std::align_val_t{alignment});
+  if (account != nullptr) account->remove(bytes);
+}
+
+}  // namespace annulet

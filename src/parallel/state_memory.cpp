@@ -1,0 +1,58 @@
+#include "annulet/parallel/state_memory.hpp"
+
+#include <algorithm>
+
+#include "annulet/schedule/layer_uses.hpp"
+#include "annulet/schedule/shards.hpp"
+#include "annulet/schedule/slots.hpp"
+
+namespace annulet::parallel {
+
+std::vector<Elements> sizes_of(const nn::Layout& layout) {
+  std::vector<Elements> sizes;
+  for (const nn::Tensor& tensor : layout.tensors()) sizes.push_back(tensor.count);
+  return sizes;
+}
+
+std::vector<bool> tied_tensors(const nn::Layout& layout) {
+  std::vector<bool> tied;
+  for (const nn::Tensor& tensor : layout.tensors()) tied.push_back(tensor.tied);
+  return tied;
+}
+
+std::optional<std::size_t> tied_layer(const nn::Layout& layout) {
+  const auto tied = std::ranges::find_if(layout.tensors(), &nn::Tensor::tied);
+  return tied == layout.tensors().end() ? std::nullopt : std::optional(tied->layer);
+}
+
+std::vector<schedule::Bucket> buckets_of(const nn::Layout& layout, int stage, Bytes element,
+                                         const schedule::SyncOptions& options) {
+  if (stage < 3) return schedule::gradient_buckets(sizes_of(layout), element, options);
+  std::vector<std::size_t> layers;
+  for (const nn::Tensor& tensor : layout.tensors()) layers.push_back(tensor.layer);
+  return schedule::layer_buckets(sizes_of(layout), layers);
+}
+
+StateMemory counted(const StateAccounts& accounts) {
+  return {accounts.weights.held(), accounts.gradients.held(), accounts.optimizer.held(), accounts.buckets.held()};
+}
+
+StateMemory planned(const nn::Layout& layout, const StateShape& shape) {
+  const auto buckets = buckets_of(layout, shape.stage, shape.element, shape.sync);
+  const Bytes all = shape.element * layout.size();
+  const Bytes own = shape.element * schedule::total_count(schedule::shard(buckets, shape.world, shape.rank));
+  const Bytes values = nn::state_values(shape.optimizer) * (shape.stage >= 1 ? own : all);
+  StateMemory memory{shape.stage >= 3 ? own : all, shape.stage >= 2 ? own : all, values, Bytes(0)};
+  if (shape.stage >= 2) {
+    const auto slots = schedule::gradient_slots(buckets, tied_tensors(layout), schedule::kGradientTurns);
+    memory.buckets += shape.element * slots.total();
+  }
+  if (shape.stage >= 3) {
+    const auto tied = tied_layer(layout);
+    const auto slots = schedule::layer_slots(buckets, schedule::layer_uses(buckets.size(), tied), tied);
+    memory.buckets += shape.element * slots.total();
+  }
+  return memory;
+}
+
+}  // namespace annulet::parallel

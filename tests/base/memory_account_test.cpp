@@ -1,0 +1,51 @@
+#include "annulet/base/memory_account.hpp"
+
+#include <gtest/gtest.h>
+
+#include "annulet/base/aligned.hpp"
+
+namespace annulet {
+namespace {
+
+TEST(MemoryAccount, CountsWhatItsBuffersHold) {
+  MemoryAccount weights("weights"), rest("rest");
+  {
+    AlignedVector<double> named(100, weights);
+    const MemoryScope scope(rest);
+    AlignedVector<float> scoped(10);
+    AlignedVector<double> other(3, weights);
+    EXPECT_EQ(weights.held(), Bytes(824));
+    EXPECT_EQ(rest.held(), Bytes(40));
+  }
+  EXPECT_EQ(weights.held(), Bytes(0));
+  EXPECT_EQ(rest.held(), Bytes(0));
+}
+
+TEST(MemoryAccount, GoesWithAMovedBufferAndStaysWithACopy) {
+  MemoryAccount a("a"), b("b");
+  AlignedVector<float> first(10, a), second(20, b);
+  first = std::move(second);
+  EXPECT_EQ(a.held(), Bytes(0));
+  EXPECT_EQ(b.held(), Bytes(80));
+  AlignedVector<float> third(5, a);
+  third = first;
+  EXPECT_EQ(a.held(), Bytes(80));
+  EXPECT_EQ(b.held(), Bytes(80));
+}
+
+TEST(MemoryScope, EndsWithItsBlockAndNests) {
+  MemoryAccount outer("outer"), inner("inner");
+  EXPECT_EQ(MemoryScope::current(), nullptr);
+  {
+    const MemoryScope first(outer);
+    {
+      const MemoryScope second(inner);
+      EXPECT_EQ(MemoryScope::current(), &inner);
+    }
+    EXPECT_EQ(MemoryScope::current(), &outer);
+  }
+  EXPECT_EQ(MemoryScope::current(), nullptr);
+}
+
+}  // namespace
+}  // namespace annulet
