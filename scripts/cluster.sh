@@ -13,8 +13,8 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 net=${CLUSTER_NET:-10.77.0}
 bridge=annulet0
-# Bytes that a card lets pass at once after it was idle, and the largest piece that the kernel hands it: smaller ones and
-# small messages would outrun the rate, larger ones and a busy machine falls short of it.
+# Bytes that a card lets pass at once after it was idle, and the largest piece that the kernel hands it. With a larger
+# burst more small messages outrun the rate; smaller pieces take more of the cores, which four hosts here share.
 burst=${BURST:-36kb} piece=${PIECE:-32000}
 
 host() { printf 'annulet-host%s' "$1"; }
