@@ -71,8 +71,13 @@ class Predictor {
   CollectiveShape shape_of(const schedule::Bucket& bucket) const {
     const Bytes bytes = input_.element * bucket.elements.count;
     const schedule::Execution execution = schedule::bucket_execution(bytes, input_.sync);
-    return {
-        schedule::Collective::all_reduce, execution.algorithm, bytes, input_.world, input_.element, execution.segment};
+    const bool reproducible = input_.sync.micro_shards > 0;  // everyone to everyone, too
+    return {schedule::Collective::all_reduce,
+            reproducible ? schedule::Algorithm::direct : execution.algorithm,
+            bytes,
+            input_.world,
+            input_.element,
+            execution.segment};
   }
 
   // What a bucket takes of rank 0's core: what it sends and receives is moved, what it receives to add is added.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "annulet/schedule/reproducible.hpp"
+
 namespace annulet::schedule {
 namespace {
 
@@ -22,19 +24,25 @@ Execution bucket_execution(Bytes bytes, const SyncOptions& options) {
 }
 
 Elements bucket_sends(int rank, int world, Elements elements, Bytes element, const SyncOptions& options) {
+  if (options.micro_shards > 0) return sent_elements(bucket_plan(rank, world, elements, element, options));
   const Execution execution = bucket_execution(element * elements, options);
   return planned_sends(Collective::all_reduce, execution.algorithm,
                        plan_shape(execution, rank, world, elements, element));
 }
 
 Elements bucket_total(int world, Elements elements, Bytes element, const SyncOptions& options) {
+  if (options.micro_shards > 0) {
+    return reproducible_total(Collective::all_reduce, options.micro_shards, world, elements);
+  }
   return planned_total(Collective::all_reduce, bucket_execution(element * elements, options).algorithm, elements,
                        world);
 }
 
 Plan bucket_plan(int rank, int world, Elements elements, Bytes element, const SyncOptions& options) {
   const Execution execution = bucket_execution(element * elements, options);
-  return make_plan(Collective::all_reduce, execution.algorithm, plan_shape(execution, rank, world, elements, element));
+  const PlanShape shape = plan_shape(execution, rank, world, elements, element);
+  if (options.micro_shards > 0) return reproducible_all_reduce({shape, options.micro_shards});
+  return make_plan(Collective::all_reduce, execution.algorithm, shape);
 }
 
 }  // namespace annulet::schedule

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "annulet/schedule/reproducible.hpp"
+
 namespace annulet::schedule {
 
 Collective gradient_collective(int stage) {
@@ -13,7 +15,10 @@ Plan bucket_plan(Collective collective, int rank, int world, Elements elements, 
                  const SyncOptions& options) {
   if (collective == Collective::all_reduce) return bucket_plan(rank, world, elements, element, options);
   const Elements segment = std::max<Elements>(1, options.segment.value() / element.value());
-  return make_plan(collective, Algorithm::ring, {rank, world, elements, segment, options.slots});
+  const PlanShape shape{rank, world, elements, segment, options.slots};
+  const bool sums = collective == Collective::reduce_scatter;
+  if (options.micro_shards > 0 && sums) return reproducible_reduce_scatter({shape, options.micro_shards});
+  return make_plan(collective, Algorithm::ring, shape);
 }
 
 ZeroTraffic zero_traffic(int stage, Elements parameters, int world, Elements micro_batches) {

@@ -17,6 +17,9 @@ struct SyncOptions {
   int slots = 2;                // received segments that may wait to be added
   // Which algorithm runs buckets of so many bytes; sizes that are in no range: the ring.
   std::vector<ExecutionRange> executions{};
+  // S of a reproducible run, whose sums have an order, and an exchange, of their own (schedule/reproducible.hpp); 0:
+  // not one.
+  int micro_shards = 0;
 };
 
 // `tensor_sizes` in layout order, `element` bytes each; caps below one element hold one element.

@@ -1,0 +1,115 @@
+#include "annulet/schedule/micro_shards.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace annulet::schedule {
+namespace {
+
+void add_pieces(Interval node, Interval owned, std::vector<Interval>& pieces) {
+  if (!node.overlaps(owned)) return;
+  if (owned.first <= node.first && node.end() <= owned.end()) {
+    pieces.push_back(node);
+    return;
+  }
+  const Elements half = first_half(node.count);
+  add_pieces({node.first, half}, owned, pieces);
+  add_pieces({node.first + half, node.count - half}, owned, pieces);
+}
+
+// The division into ranks of 1 to `most` micro-shards that has the fewest pieces, from the last rank to the first.
+class Division {
+ public:
+  Division(int micro_shards, int world, Elements most) : shards_(micro_shards), most_(most) {
+    least_.assign(static_cast<std::size_t>(world + 1), std::vector<int>(static_cast<std::size_t>(shards_ + 1), kNone));
+    count_ = least_;
+    at(least_, world, shards_) = 0;
+    for (int rank = world; rank-- > 0;) {
+      for (Elements first = rank; first < shards_; ++first) choose(rank, first);
+    }
+  }
+
+  // Pieces of all ranks; kNone if there is no such division.
+  int pieces() { return at(least_, 0, 0); }
+
+  std::vector<Interval> owned() {
+    std::vector<Interval> owned;
+    Elements first = 0;
+    for (int rank = 0; first < shards_; ++rank) {
+      owned.push_back({first, at(count_, rank, first)});
+      first = owned.back().end();
+    }
+    return owned;
+  }
+
+  static constexpr int kNone = std::numeric_limits<int>::max();
+
+ private:
+  using Table = std::vector<std::vector<int>>;  // [rank][its first micro-shard]
+
+  static int& at(Table& table, int rank, Elements first) {
+    return table[static_cast<std::size_t>(rank)][static_cast<std::size_t>(first)];
+  }
+
+  void choose(int rank, Elements first) {
+    for (Elements count = std::min(most_, shards_ - first); count > 0; --count) {
+      const int rest = at(least_, rank + 1, first + count);
+      if (rest == kNone) continue;
+      const int all = rest + static_cast<int>(pieces_of(static_cast<int>(shards_), {first, count}).size());
+      if (all < at(least_, rank, first))
+        at(least_, rank, first) = all, at(count_, rank, first) = static_cast<int>(count);
+    }
+  }
+
+  Elements shards_, most_;
+  Table least_, count_;
+};
+
+void add_passes(Interval node, int slot, Elements most, std::vector<SumPass>& passes) {
+  if (node.count <= most) {
+    passes.push_back({node, slot, 0});
+    return;
+  }
+  const Elements half = first_half(node.count);
+  add_passes({node.first, half}, slot, most, passes);
+  add_passes({node.first + half, node.count - half}, slot + 1, most, passes);
+  ++passes.back().merges;
+}
+
+}  // namespace
+
+Elements first_half(Elements n) {
+  ANNULET_EXPECTS(n > 1, "one micro-shard has no halves");
+  return static_cast<Elements>(std::bit_floor(static_cast<std::uint64_t>(n - 1)));
+}
+
+std::vector<Interval> pieces_of(int micro_shards, Interval owned) {
+  std::vector<Interval> pieces;
+  add_pieces({0, micro_shards}, owned, pieces);
+  return pieces;
+}
+
+std::vector<Interval> owned_micro_shards(int micro_shards, int world) {
+  ANNULET_EXPECTS(1 <= world && world <= micro_shards && micro_shards <= kMostMicroShards,
+                  "every rank owns a micro-shard");
+  for (Elements most = (micro_shards + world - 1) / world;; ++most) {
+    Division division(micro_shards, world, most);
+    if (division.pieces() <= 2 * world) return division.owned();
+  }
+}
+
+std::vector<SumPass> sum_passes(std::span<const Interval> pieces, Elements most) {
+  ANNULET_EXPECTS(most > 0, "a pass computes something");
+  std::vector<SumPass> passes;
+  for (std::size_t i = 0; i < pieces.size(); ++i) add_passes(pieces[i], static_cast<int>(i), most, passes);
+  return passes;
+}
+
+int sum_slots(std::span<const SumPass> passes) {
+  int slots = 0;
+  for (const SumPass& pass : passes) slots = std::max(slots, pass.slot + 1);
+  return slots;
+}
+
+}  // namespace annulet::schedule
