@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "annulet/base/sum_tree.hpp"
 #include "nn/blas.hpp"
 #include "nn/kernel.hpp"
 #include "nn/product.hpp"
@@ -82,13 +83,85 @@ void forward_transposed(Matrix<const T> x, Matrix<const T> w, const T* bias, Mat
   }
 }
 
+// C = sum in the tree over micro-shards of A^T B, a block of C at a time. A block's sums, one for each level of the
+// tree, lie on the stack. A right neighbour of one micro-shard is added by the tile itself, which starts from what is
+// there.
+template <class T>
+class TreeOfProducts {
+ public:
+  TreeOfProducts(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, MicroShards micro_shards, Pulses& pulses)
+      : a_(a), b_(b), c_(c), micro_shards_(micro_shards), pulses_(pulses) {}
+
+  void run() {
+    for (column_ = 0; column_ < c_.columns; column_ += kTileColumns<T>) {
+      columns_ = std::min(kTileColumns<T>, c_.columns - column_);
+      for (row_ = 0; row_ < c_.rows; row_ += kBlockRows) {
+        rows_ = std::min(kBlockRows, c_.rows - row_);
+        add_up(micro_shards_.samples, 0, {c_.row(row_) + column_, c_.columns}, 0);
+      }
+    }
+  }
+
+ private:
+  static constexpr Elements kBlockRows = 8 * kTileRows;
+  static constexpr std::size_t kLevels = 6;
+  static_assert(Elements{1} << kLevels >= kMostMicroShards);
+
+  // Returns the step of the inner dimension after the last one of these micro-shards.
+  Elements add_up(std::span<const Elements> samples, Elements first, Rows<T> to, std::size_t level) {
+    if (samples.size() == 1) return product(samples.front(), first, {nullptr, 0}, to);
+    const auto half = static_cast<std::size_t>(first_half(std::ssize(samples)));
+    const Elements middle = add_up(samples.first(half), first, to, level);
+    const auto right = samples.subspan(half);
+    const bool one_block = right.size() == 1 && right.front() * micro_shards_.rows_of_sample <= kDepth;
+    if (one_block) return product(right.front(), middle, {to.data, to.row}, to);
+    const Rows<T> sum{sums_[level], kTileColumns<T>};
+    const Elements end = add_up(right, middle, sum, level + 1);
+    for (Elements r = 0; r < rows_; ++r) {
+      T* __restrict row = to.data + r * to.row;
+      const T* __restrict more = sum.data + r * sum.row;
+      for (Elements c = 0; c < columns_; ++c) row[c] += more[c];
+    }
+    return end;
+  }
+
+  // to = start + the product of one micro-shard.
+  Elements product(Elements samples, Elements first, Rows<const T> start, Rows<T> to) {
+    const Elements depth = samples * micro_shards_.rows_of_sample, whole_depth = block_depth(depth);
+    Elements k = 0;
+    do {
+      const Elements steps = std::min(whole_depth, depth - k);
+      pack_rows<T>(steps, columns_, {b_.row(first + k) + column_, b_.columns}, panel_);
+      for (Elements i = 0; i < rows_; i += kTileRows) {
+        const Elements rows = std::min<Elements>(kTileRows, rows_ - i);
+        multiply_tile<T>(
+            {rows, steps, columns_}, {a_.row(first + k) + row_ + i, 1, a_.columns}, panel_,
+            {{start.data ? start.data + i * start.row : nullptr, start.row}, {to.data + i * to.row, to.row}});
+        pulses_.worked(rows * columns_ * steps);
+      }
+      start = {to.data, to.row};
+      k += steps;
+    } while (k < depth);
+    return first + depth;
+  }
+
+  Matrix<const T> a_, b_;
+  Matrix<T> c_;
+  MicroShards micro_shards_;
+  Pulses& pulses_;
+  Elements row_ = 0, rows_ = 0, column_ = 0, columns_ = 0;  // of C: the block
+  alignas(64) T panel_[kDepth * kTileColumns<T>];
+  alignas(64) T sums_[kLevels][kBlockRows * kTileColumns<T>];
+};
+
 }  // namespace
 
 void prepare_products() { blas::prepare(); }
 
 template <class T>
-void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress) {
-  if (blas::multiply_forward(x, w, bias, y, progress)) return;
+void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress,
+                      Products products) {
+  if (products == Products::fastest && blas::multiply_forward(x, w, bias, y, progress)) return;
   Pulses pulses(progress);
   const bool w_is_small = w.size() <= x.rows * (w.rows + w.columns);
   if (!w_is_small) return forward_transposed(x, w, bias, y, pulses);
@@ -96,8 +169,8 @@ void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matri
 }
 
 template <class T>
-void multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress) {
-  if (blas::multiply_backward(dy, w, dx, progress)) return;
+void multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress, Products products) {
+  if (products == Products::fastest && blas::multiply_backward(dy, w, dx, progress)) return;
   Pulses pulses(progress);
   multiply<T>({dy.rows, dy.columns, w.columns}, {dy.data, dy.columns, 1}, rows_of_b(w), {nullptr, 0}, dx, pulses);
 }
@@ -112,10 +185,18 @@ void multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, Accumul
               {overwrite ? nullptr : dw.data, dw.columns}, dw, pulses);
 }
 
-#define ANNULET_INSTANTIATE(T)                                                                         \
-  template void multiply_forward<T>(Matrix<const T>, Matrix<const T>, const T*, Matrix<T>, Progress&); \
-  template void multiply_backward<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Progress&);          \
-  template void multiply_outer<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Accumulate, Progress&);
+template <class T>
+void multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, MicroShards micro_shards, Progress& progress) {
+  ANNULET_EXPECTS(std::ssize(micro_shards.samples) <= kMostMicroShards, "the tree's levels fit the stack");
+  Pulses pulses(progress);
+  TreeOfProducts<T>(dy, x, dw, micro_shards, pulses).run();
+}
+
+#define ANNULET_INSTANTIATE(T)                                                                                   \
+  template void multiply_forward<T>(Matrix<const T>, Matrix<const T>, const T*, Matrix<T>, Progress&, Products); \
+  template void multiply_backward<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Progress&, Products);          \
+  template void multiply_outer<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Accumulate, Progress&);           \
+  template void multiply_outer<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, MicroShards, Progress&);
 ANNULET_INSTANTIATE(float)
 ANNULET_INSTANTIATE(double)
 #undef ANNULET_INSTANTIATE

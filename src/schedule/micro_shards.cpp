@@ -1,7 +1,6 @@
 #include "annulet/schedule/micro_shards.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 namespace annulet::schedule {
@@ -78,11 +77,6 @@ void add_passes(Interval node, int slot, Elements most, std::vector<SumPass>& pa
 }
 
 }  // namespace
-
-Elements first_half(Elements n) {
-  ANNULET_EXPECTS(n > 1, "one micro-shard has no halves");
-  return static_cast<Elements>(std::bit_floor(static_cast<std::uint64_t>(n - 1)));
-}
 
 std::vector<Interval> pieces_of(int micro_shards, Interval owned) {
   std::vector<Interval> pieces;

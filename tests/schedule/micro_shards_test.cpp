@@ -38,13 +38,6 @@ int pieces_of_all(int micro_shards, const std::vector<Interval>& owned) {
   return static_cast<int>(count);
 }
 
-TEST(MicroShards, HalveAtTheLargestPowerOfTwo) {
-  EXPECT_EQ(first_half(2), 1);
-  EXPECT_EQ(first_half(3), 2);
-  EXPECT_EQ(first_half(8), 4);
-  EXPECT_EQ(first_half(13), 8);
-}
-
 TEST(MicroShards, FallIntoTheLargestSubtreesOfTheirOwner) {
   using Pieces = std::vector<Interval>;
   EXPECT_EQ(pieces_of(8, {0, 8}), (Pieces{{0, 8}}));

@@ -7,14 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "annulet/base/sum_tree.hpp"
 #include "annulet/schedule/chunks.hpp"
 
 namespace annulet::schedule {
-
-constexpr int kMostMicroShards = 64;
-
-// m, as above; n > 1.
-Elements first_half(Elements n);
 
 // The pieces of the owner of some of `micro_shards`, in order.
 std::vector<Interval> pieces_of(int micro_shards, Interval owned);
