@@ -64,9 +64,13 @@ void GradientSync<T>::declare(schedule::Collective collective, const SyncOptions
         collective, engine_.rank(), engine_.world(), buckets_[b].elements.count, Bytes(sizeof(T)), options));
     wire_.push_back(Bytes(sizeof(T)) * schedule::sent_elements(*plan));
     planned_ += wire_.back();
-    operations_.push_back(
-        engine_.declare({fmt::format("gradient bucket {} of {}", b + 1, buckets_.size()), comm::Purpose::gradients,
-                         collectives::sum_of<T>(), std::move(plan), std::as_writable_bytes(memory_[b])}));
+    operations_.push_back(engine_.declare({fmt::format("gradient bucket {} of {}", b + 1, buckets_.size()),
+                                           comm::Purpose::gradients,
+                                           collectives::sum_of<T>(),
+                                           std::move(plan),
+                                           std::as_writable_bytes(memory_[b]),
+                                           {},
+                                           sizeof(T) * static_cast<std::size_t>(buckets_[b].elements.count)}));
   }
 }
 
@@ -148,6 +152,11 @@ double GradientSync<T>::owned_squared_norm() const {
   double sum = 0;
   for (std::size_t b = 0; b < buckets_.size(); ++b) sum += nn::squared_norm<T>(summed(b, shard_[b]));
   return sum;
+}
+
+template <class T>
+void GradientSync<T>::add_owned_squares(OrderFreeSum& sum) const {
+  for (std::size_t b = 0; b < buckets_.size(); ++b) sum.add_squares(summed(b, shard_[b]));
 }
 
 template <class T>

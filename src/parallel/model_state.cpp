@@ -1,9 +1,18 @@
 #include "annulet/parallel/model_state.hpp"
 
 #include "annulet/base/error.hpp"
+#include "reproducible_gradients.hpp"
 
 namespace annulet::parallel {
 namespace {
+
+template <class T>
+std::unique_ptr<GradientSync<T>> make_reproducible_gradients(collectives::Engine& engine, const nn::Layout& layout,
+                                                             const ModelStateOptions& options) {
+  return std::make_unique<ReproducibleGradients<T>>(
+      engine, layout, options.sync, schedule::gradient_collective(options.stage),
+      schedule::rank_sums(options.sync.micro_shards, engine.world(), engine.rank(), options.accumulate));
+}
 
 template <class T>
 std::unique_ptr<WeightSync<T>> make_weights(collectives::Engine& engine, const nn::Layout& layout,
@@ -29,9 +38,13 @@ std::unique_ptr<nn::Optimizer<T>> make_optimizer(const nn::OptimizerOptions& opt
 template <class T>
 ModelState<T>::ModelState(collectives::Engine& engine, const nn::Layout& layout, const ModelStateOptions& options) {
   ANNULET_EXPECTS(options.stage >= 0 && options.stage <= 1, "stages 0 and 1 of ZeRO");
-  all_gradients_.resize(static_cast<std::size_t>(layout.size()));
-  gradients_ = std::make_unique<GradientSync<T>>(engine, layout, all_gradients_, options.sync,
-                                                 schedule::gradient_collective(options.stage));
+  if (options.sync.micro_shards > 0) {
+    gradients_ = make_reproducible_gradients<T>(engine, layout, options);
+  } else {
+    all_gradients_.resize(static_cast<std::size_t>(layout.size()));
+    gradients_ = std::make_unique<GradientSync<T>>(engine, layout, all_gradients_, options.sync,
+                                                   schedule::gradient_collective(options.stage));
+  }
   weights_ = make_weights<T>(engine, layout, gradients_->buckets(), options);
   optimizer_ = make_optimizer<T>(options.optimizer, layout, *weights_, gradients_->buckets().size());
 }
@@ -45,6 +58,7 @@ void ModelState<T>::begin_step() {
 
 template <class T>
 void ModelState<T>::begin_micro_batch(Elements number, Elements count) {
+  gradients_->begin_pass(number);
   if (count > 1) gradients_->begin_micro_batch(number + 1 == count);
   if (number > 0) weights_->begin(Passes::train);
 }

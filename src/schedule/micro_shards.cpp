@@ -100,10 +100,14 @@ std::vector<SumPass> sum_passes(std::span<const Interval> pieces, Elements most)
   return passes;
 }
 
-int sum_slots(std::span<const SumPass> passes) {
-  int slots = 0;
-  for (const SumPass& pass : passes) slots = std::max(slots, pass.slot + 1);
-  return slots;
+RankSums rank_sums(int micro_shards, int world, int rank, Elements accumulate) {
+  const std::vector<Interval> owned = owned_micro_shards(micro_shards, world);
+  const Elements most = std::ranges::max_element(owned, {}, &Interval::count)->count;
+  RankSums sums{owned[static_cast<std::size_t>(rank)], {}, {}, 0};
+  sums.pieces = pieces_of(micro_shards, sums.owned);
+  sums.passes = sum_passes(sums.pieces, (most + accumulate - 1) / accumulate);
+  for (const SumPass& pass : sums.passes) sums.slots = std::max(sums.slots, pass.slot + 1);
+  return sums;
 }
 
 }  // namespace annulet::schedule

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "annulet/base/error.hpp"
+#include "annulet/base/sum_tree.hpp"
 #include "annulet/comm/emulated.hpp"
 #include "annulet/train/inject.hpp"
 
@@ -133,7 +134,7 @@ nn::Schedule schedule(const Config& config, long total_steps) {
 parallel::SyncOptions sync_options(const Config& config) {
   const Bytes bucket = config.bucket.value_or(parallel::SyncOptions().bucket);
   const int slots = config.slots > 0 ? config.slots : slots_for(config);
-  return {bucket, config.first_bucket, segment_for(config), slots, executions(config)};
+  return {bucket, config.first_bucket, segment_for(config), slots, executions(config), config.reproducible};
 }
 
 std::optional<std::vector<schedule::ExecutionRange>> preferred_executions(const Config& config) {
@@ -200,6 +201,14 @@ void validate(const Config& config) {
     throw InputError({fmt::format("zero = {} with algorithm = {}", config.zero, config.algorithm),
                       "a shard is what the ring's reduce-scatter leaves with a rank", "Leave out one of the two"});
   }
+  require(config.reproducible >= 0 && config.reproducible <= kMostMicroShards, "reproducible", config.reproducible,
+          fmt::format("0 for off, or 1 to {} micro-shards", kMostMicroShards));
+  if (config.reproducible > 0 && config.algorithm != "ring") {
+    throw InputError({fmt::format("reproducible = {} with algorithm = {}", config.reproducible, config.algorithm),
+                      "its sums have one order, and an exchange of their own that keeps it",
+                      "Leave out one of the two"});
+  }
+  count("check-replicas", config.check_replicas, 0);
   count("evaluate-every", config.evaluate_every, 0);
   count("optimizer.warmup", config.warmup, 0);
   count("data.samples", config.samples, 1);

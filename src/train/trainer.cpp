@@ -68,6 +68,11 @@ void require_whole_samples(const data::Source& train) {
   refuse("training", "some windows have tokens without a label", "Train on windows that start at random");
 }
 
+std::optional<Reproducible> make_reproducible(const Config& config, collectives::Engine& engine) {
+  if (config.reproducible == 0) return std::nullopt;
+  return std::optional<Reproducible>(std::in_place, engine, config.reproducible, config.accumulate);
+}
+
 }  // namespace
 
 void require_fitting(const Config& config, const data::Source& source, Elements vocabulary, std::string_view name) {
@@ -113,7 +118,8 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
       test_(test),
       shape_(train.shape()),
       injection_(parse_injection(config.inject)),
-      capacity_(parts(parts(largest_step(sampler_options(config, train)), engine.world()), config.accumulate)),
+      reproducible_(make_reproducible(config, engine)),
+      capacity_(largest_pass(largest_step(sampler_options(config, train)))),
       schedule_(train::schedule(config, total_steps(config, train))),
       sampler_(sampler_options(config, train)) {
   if (injection_.kind != Injection::Kind::none && injection_.rank >= engine.world()) {
@@ -130,14 +136,21 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
     capacity_ = std::max(capacity_, std::min(evaluated, parts(test->samples(), engine.world())));
   }
   model_ = make_model<T>(config, shape_.classes, capacity_);
-  state_.emplace(engine, layout(),
-                 parallel::ModelStateOptions{config.zero, optimizer_options(config), sync_options(config)});
+  state_.emplace(
+      engine, layout(),
+      parallel::ModelStateOptions{config.zero, optimizer_options(config), sync_options(config), config.accumulate});
   initialize();
-  control_ = std::make_unique<parallel::Control>(engine);
+  if (!reproducible_) control_ = std::make_unique<parallel::Control>(engine);
   features_.resize(static_cast<std::size_t>(capacity_ * shape_.features));
   tokens_.resize(static_cast<std::size_t>(capacity_ * shape_.tokens));
   labels_.resize(static_cast<std::size_t>(capacity_ * shape_.labels));
   values_.resize(static_cast<std::size_t>(capacity_ * shape_.values));
+}
+
+// The same on all ranks.
+template <class T>
+Elements Trainer<T>::largest_pass(Elements samples) const {
+  return reproducible_ ? reproducible_->capacity(samples) : parts(parts(samples, engine_.world()), config_.accumulate);
 }
 
 // A block at a time: no rank need hold all weights.
@@ -175,7 +188,7 @@ StepRecord Trainer<T>::step() {
   seconds.exposed += seconds.gather + seconds.room;
   const parallel::ControlRecord mine = record_of(sums);
   after.end(seconds.norm);
-  const parallel::ControlRecord agreed = control_->agree(mine);
+  const parallel::ControlRecord agreed = agree(mine);
   after.end(seconds.control);
   seconds.exposed += seconds.control;
   control_bytes_ = engine_.traffic()[comm::Purpose::control] - traffic_[comm::Purpose::control];
@@ -201,7 +214,14 @@ template <class T>
 data::Slice Trainer<T>::next_slice() {
   const Elements epoch = number_ / sampler_.steps_per_epoch();
   if (epoch != sampler_.epoch()) sampler_.begin_epoch(epoch);
-  return sampler_.slice(number_ % sampler_.steps_per_epoch(), engine_.rank(), engine_.world());
+  const Elements step = number_ % sampler_.steps_per_epoch();
+  return reproducible_ ? sampler_.slice(step, 0, 1) : sampler_.slice(step, engine_.rank(), engine_.world());
+}
+
+// What the rank takes of the samples that next_slice() gave it.
+template <class T>
+data::Slice Trainer<T>::part_of(const data::Slice& slice, Elements pass) {
+  return reproducible_ ? reproducible_->slice(slice, pass) : slice.micro(pass, config_.accumulate);
 }
 
 template <class T>
@@ -224,12 +244,14 @@ nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, StepSeconds&
   const double scale = 1.0 / static_cast<double>(targets);
   nn::LossSums total;
   Laps laps(Clock::now());
-  for (Elements k = 0; k < config_.accumulate; ++k) {
-    const nn::Batch<T> batch = gather(train_, slice.micro(k, config_.accumulate));
-    state_->begin_micro_batch(k, config_.accumulate);
+  for (Elements k = 0; k < passes(); ++k) {
+    nn::Batch<T> batch = gather(train_, part_of(slice, k));
+    if (reproducible_) reproducible_->mark(batch);
+    state_->begin_micro_batch(k, passes());
     laps.end(seconds.data);
     const nn::LossSums sums = model_->forward(batch, state_->weights(), nn::Mode::train, *state_);
     total.loss += sums.loss, total.correct += sums.correct, total.targets += sums.targets;
+    if (reproducible_) reproducible_->add(sums);
     backward_began_ = laps.end(seconds.forward);
     take_waits(seconds.forward, seconds);
     model_->backward(batch, state_->weights(), state_->gradients(), scale, state_->accumulation(k), *state_);
@@ -249,14 +271,24 @@ void Trainer<T>::take_waits(Seconds& lap, StepSeconds& seconds) const {
 }
 
 template <class T>
-parallel::ControlRecord Trainer<T>::record_of(const nn::LossSums& sums) const {
+parallel::ControlRecord Trainer<T>::record_of(const nn::LossSums& sums) {
   parallel::ControlRecord record;
+  if (reproducible_) {
+    sync().add_owned_squares(reproducible_->record().squared_norm);
+    if (!sync().finite()) reproducible_->record().bad = true;
+    return record;
+  }
   record.loss = sums.loss;
   record.correct = static_cast<double>(sums.correct);
   record.targets = static_cast<double>(sums.targets);
   record.squared_norm = sync().owned_squared_norm();
   if (!std::isfinite(sums.loss) || !sync().finite()) record.lowest_bad_rank = engine_.rank();
   return record;
+}
+
+template <class T>
+parallel::ControlRecord Trainer<T>::agree(const parallel::ControlRecord& mine) {
+  return reproducible_ ? reproducible_->agree() : control_->agree(mine);
 }
 
 template <class T>
@@ -317,14 +349,16 @@ Evaluation Trainer<T>::evaluate() {
   settle();
   parallel::ControlRecord mine;
   for (Elements s = 0; s < order.steps_per_epoch(); ++s) {
-    const nn::Batch<T> batch = gather(*test_, order.slice(s, engine_.rank(), engine_.world()));
+    nn::Batch<T> batch = gather(*test_, order.slice(s, engine_.rank(), engine_.world()));
+    if (reproducible_) reproducible_->mark_samples(batch);
     state_->begin_evaluation();
     const nn::LossSums sums = model_->forward(batch, state_->weights(), nn::Mode::evaluate, *state_);
     mine.loss += sums.loss, mine.correct += static_cast<double>(sums.correct),
         mine.targets += static_cast<double>(sums.targets);
+    if (reproducible_) reproducible_->add(sums);
   }
   if (!std::isfinite(mine.loss)) mine.lowest_bad_rank = engine_.rank();
-  const parallel::ControlRecord all = control_->agree(mine);
+  const parallel::ControlRecord all = agree(mine);
   require_finite(all);
   sent_.evaluations += account(), sent_.evaluation_passes += order.steps_per_epoch();
   ANNULET_EXPECTS(all.targets == static_cast<double>(test_->targets()), "evaluation counts each target once");

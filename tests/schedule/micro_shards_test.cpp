@@ -93,11 +93,18 @@ TEST(MicroShards, AreSummedInMorePassesAsTheTreeHasIt) {
   const std::vector<Interval> pieces{{0, 4}, {4, 1}};
   const std::vector<SumPass> by_twos{{{0, 2}, 0, 0}, {{2, 2}, 1, 1}, {{4, 1}, 1, 0}};
   EXPECT_EQ(sum_passes(pieces, 2), by_twos);
-  EXPECT_EQ(sum_slots(by_twos), 2);
   const auto one_by_one = sum_passes(pieces, 1);
   EXPECT_EQ(one_by_one,
             (std::vector<SumPass>{{{0, 1}, 0, 0}, {{1, 1}, 1, 1}, {{2, 1}, 1, 0}, {{3, 1}, 2, 2}, {{4, 1}, 1, 0}}));
-  EXPECT_EQ(sum_slots(one_by_one), 3);
+}
+
+TEST(MicroShards, OfARankAreAddedUpInSlots) {
+  const RankSums whole = rank_sums(8, 2, 1, 1), by_ones = rank_sums(8, 2, 1, 4);
+  EXPECT_EQ(whole.owned, (Interval{4, 4}));
+  EXPECT_EQ(whole.passes, (std::vector<SumPass>{{{4, 4}, 0, 0}}));
+  EXPECT_EQ(whole.slots, 1);
+  EXPECT_EQ(by_ones.passes.size(), 4U);
+  EXPECT_EQ(by_ones.slots, 3);
 }
 
 }  // namespace

@@ -29,8 +29,6 @@ class OrderFreeSum {
   std::span<const std::int64_t> words() const { return words_; }
 
  private:
-  void add_block(std::span<double> values);  // uses them up
-
   std::array<std::int64_t, std::size_t{kBins} + 1> words_{};
 };
 

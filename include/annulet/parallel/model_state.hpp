@@ -17,6 +17,7 @@ struct ModelStateOptions {
   int stage = 0;
   nn::OptimizerOptions optimizer{};
   SyncOptions sync{};
+  Elements accumulate = 1;  // micro-batches, where micro-shards are summed
 };
 
 template <class T>

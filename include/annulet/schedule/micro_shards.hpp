@@ -33,7 +33,13 @@ struct SumPass {
 // `most`: micro-shards of a pass, at least 1; passes are as long as that and the pieces allow.
 std::vector<SumPass> sum_passes(std::span<const Interval> pieces, Elements most);
 
-// Slots that the passes use.
-int sum_slots(std::span<const SumPass> passes);
+// What one rank sums by itself, in about as many passes as it accumulates micro-batches, or as it has pieces.
+struct RankSums {
+  Interval owned;
+  std::vector<Interval> pieces;
+  std::vector<SumPass> passes;
+  int slots = 0;  // that the passes use
+};
+RankSums rank_sums(int micro_shards, int world, int rank, Elements accumulate);
 
 }  // namespace annulet::schedule

@@ -20,6 +20,8 @@ struct Config {
   Elements batch = 64;
   Elements accumulate = 1;
   int zero = 0;
+  int reproducible = 0;
+  long check_replicas = 0;
   std::uint64_t seed = 1;
   std::string type = "float";
   std::string init;
@@ -72,6 +74,10 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("accumulate", c.accumulate, "micro-batches a rank adds up before it communicates once");
   visit("zero", c.zero,
         "stage of ZeRO: 0 every rank keeps all, 1 each keeps and updates its shard of the optimiser's state");
+  visit(
+      "reproducible", c.reproducible,
+      "micro-shards that every step is cut into, 1 to 64: the same bits on any number of ranks up to that; 0: not so");
+  visit("check-replicas", c.check_replicas, "steps between comparisons of all ranks' weights; 0: none");
   visit("seed", c.seed, "of initial weights, sample order and dropout");
   visit("type", c.type, "what is computed in: float or double");
   visit("init", c.init, "a safetensors file to start from instead of the seed");
@@ -133,7 +139,7 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
   visit("emulate", c.emulate, "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
   visit("deadline", c.deadline, "longest time to wait for a rank that does not move");
-  visit("inject", c.inject, "for tests: throw, nan, slow or stop, as nan:rank=1,step=3");
+  visit("inject", c.inject, "for tests: throw, nan, slow, stop or flip, as nan:rank=1,step=3");
 }
 
 // The typed parts, `auto` as its default. Each throws InputError naming the option, the value and what there is.

@@ -13,6 +13,7 @@
 #include "annulet/train/config.hpp"
 #include "annulet/train/inject.hpp"
 #include "annulet/train/records.hpp"
+#include "annulet/train/reproducible.hpp"
 
 namespace annulet::train {
 
@@ -70,10 +71,14 @@ class Trainer {
   Bytes control_bytes() const { return control_bytes_; }
 
  private:
+  Elements largest_pass(Elements samples) const;
   data::Slice next_slice();
   nn::Batch<T> gather(const data::Source& source, const data::Slice& slice);
   nn::LossSums forward_backward(const data::Slice& slice, StepSeconds& seconds);
-  parallel::ControlRecord record_of(const nn::LossSums& sums) const;
+  data::Slice part_of(const data::Slice& slice, Elements pass);
+  Elements passes() const { return reproducible_ ? reproducible_->passes() : config_.accumulate; }
+  parallel::ControlRecord record_of(const nn::LossSums& sums);
+  parallel::ControlRecord agree(const parallel::ControlRecord& mine);
   void require_finite(const parallel::ControlRecord& agreed) const;
   void initialize();
   void take_waits(Seconds& lap, StepSeconds& seconds) const;
@@ -86,12 +91,13 @@ class Trainer {
   data::SampleShape shape_;
   long number_ = 0;  // of the next step
   Injection injection_;
+  std::optional<Reproducible> reproducible_;  // if it was asked for
   Elements capacity_;
   std::unique_ptr<nn::Model<T>> model_;
   nn::Schedule schedule_;
   data::Sampler sampler_;
   std::optional<parallel::ModelState<T>> state_;
-  std::unique_ptr<parallel::Control> control_;
+  std::unique_ptr<parallel::Control> control_;  // not where sums are reproducible
 
   AlignedVector<T> features_, values_;  // of the micro-batch being worked on
   std::vector<std::int32_t> tokens_, labels_;
