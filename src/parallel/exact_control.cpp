@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kSumWords = std::size_t{OrderFreeSum::kBins} + 1;
 constexpr std::size_t kNorm = kSumWords, kCorrect = 2 * kSumWords, kTargets = kCorrect + 1, kBad = kTargets + 1;
 
-void add(std::byte* to, const std::byte* from, Elements n) {
+void add_words(std::byte* to, const std::byte* from, Elements n) {
   for (Elements i = 0; i < n; ++i) {
     reinterpret_cast<std::int64_t*>(to)[i] += reinterpret_cast<const std::int64_t*>(from)[i];
   }
@@ -29,7 +29,7 @@ ExactControl::ExactControl(collectives::Engine& engine)
   auto plan = schedule::recursive_doubling_all_reduce(engine.rank(), engine.world(), std::ssize(words_));
   operation_ = engine.declare({"control record",
                                comm::Purpose::control,
-                               {"int64 sum", sizeof(std::int64_t), add},
+                               {"int64 sum", sizeof(std::int64_t), add_words},
                                std::make_shared<schedule::Plan>(std::move(plan)),
                                std::as_writable_bytes(std::span(words_))});
 }

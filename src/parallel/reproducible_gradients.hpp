@@ -1,8 +1,8 @@
 #pragma once
-// Gradients that are summed in the fixed tree of micro-shards (schedule/micro_shards.hpp), for stages 0 and 1 of ZeRO: a
-// rank sums each of its pieces by itself, some micro-shards in each pass of the model, a slot for each sum that waits for
-// others; with the last pass buckets are launched as they get ready, with all pieces of the rank. A bucket's slots lie
-// one after the other. Memory beyond the default's: a gradient for every slot but the first.
+// Gradients that are summed in the fixed tree of micro-shards (schedule/micro_shards.hpp), for stages 0 and 1 of ZeRO:
+// a rank sums each of its pieces by itself, some micro-shards in each pass of the model, a slot for each sum that waits
+// for others; with the last pass buckets are launched as they get ready, with all pieces of the rank. A bucket's slots
+// lie one after the other. Memory beyond the default's: a gradient for every slot but the first.
 #include <vector>
 
 #include "annulet/base/aligned.hpp"

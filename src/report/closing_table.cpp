@@ -82,6 +82,19 @@ std::string exposed_line(const std::vector<train::StepRecord>& steps) {
                      milliseconds(median(gradients)), milliseconds(median(weights)), milliseconds(median(control)));
 }
 
+// What one fixed order of the sums has cost.
+std::string reproducible_line(const train::Summary& summary) {
+  const train::ReproducibleCost& cost = *summary.reproducible_cost;
+  std::string text =
+      fmt::format("reproducible: passes and norm in micro-shards {} ms, as one batch {} ms: {:.2f} x; partial sums {}",
+                  milliseconds(cost.in_micro_shards), milliseconds(cost.as_one_batch),
+                  cost.in_micro_shards / cost.as_one_batch, to_text(cost.partial_sums));
+  if (cost.default_wire > Bytes(0)) {
+    text += fmt::format("; wire bytes {:.2f} x the default's", summary.planned_wire_per_step / cost.default_wire);
+  }
+  return text + '\n';
+}
+
 }  // namespace
 
 std::string closing_table(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
@@ -109,6 +122,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
     text += fmt::format("forward, which no communication touches: {} ms in the profile, {} ms in this run\n",
                         milliseconds(summary.profiled_forward), milliseconds(summary.median_forward));
   }
+  if (summary.reproducible_cost) text += reproducible_line(summary);
   if (summary.hidden_fraction)
     text += fmt::format("hidden behind computation: {:.0f} %; ", 100 * *summary.hidden_fraction);
   if (summary.mfu) {

@@ -73,6 +73,15 @@ Json network_json(const cost::Network& network) {
   return json;
 }
 
+Json reproducible_json(const train::Summary& s) {
+  if (!s.reproducible_cost) return nullptr;
+  return {{"micro_shards", s.reproducible},
+          {"in_micro_shards_seconds", s.reproducible_cost->in_micro_shards.count()},
+          {"as_one_batch_seconds", s.reproducible_cost->as_one_batch.count()},
+          {"partial_sum_bytes", s.reproducible_cost->partial_sums.value()},
+          {"default_wire_bytes_per_step", s.reproducible_cost->default_wire.value()}};
+}
+
 std::string build_text() {
   return fmt::format("{}, {}, {}{}{}", build::kCompiler, build::kType, build::kArch, build::kBlas ? ", BLAS" : "",
                      *build::kSanitize != '\0' ? fmt::format(", sanitize {}", build::kSanitize) : std::string());
@@ -168,6 +177,7 @@ std::string summary_json(const train::Summary& s) {
       {"seed", s.seed},
       {"ranks", s.ranks},
       {"zero", s.zero},
+      {"reproducible", reproducible_json(s)},
       {"driver", s.driver},
       {"algorithm", s.algorithm},
       {"parameters", s.parameters},

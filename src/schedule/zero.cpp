@@ -36,6 +36,25 @@ ZeroTraffic zero_traffic(int stage, Elements parameters, int world, Elements mic
   }
 }
 
+Elements bucket_traffic(int stage, Elements elements, int world, Elements micro_batches, Bytes element,
+                        const SyncOptions& options) {
+  if (stage == 0) return bucket_total(world, elements, element, options);
+  ZeroTraffic traffic = zero_traffic(stage, elements, world, micro_batches);
+  if (options.micro_shards > 0) {
+    traffic.gradients = reproducible_total(Collective::reduce_scatter, options.micro_shards, world, elements);
+  }
+  return traffic.total();
+}
+
+Elements bucket_sends(Collective collective, int rank, int world, Elements elements, Bytes element,
+                      const SyncOptions& options) {
+  if (collective == Collective::all_reduce) return bucket_sends(rank, world, elements, element, options);
+  if (options.micro_shards > 0) {
+    return sent_elements(bucket_plan(collective, rank, world, elements, element, options));
+  }
+  return planned_sends(collective, Algorithm::ring, {.rank = rank, .world = world, .elements = elements});
+}
+
 Elements zero_evaluation_traffic(int stage, Elements parameters, int world) {
   return stage == 3 ? (world - 1) * parameters : 0;
 }

@@ -209,6 +209,10 @@ void validate(const Config& config) {
                       "Leave out one of the two"});
   }
   count("check-replicas", config.check_replicas, 0);
+  if (config.check_replicas > 0 && config.zero == 3) {
+    throw InputError({"check-replicas with zero = 3", "each weight is kept by one rank: there are no replicas",
+                      "Leave out one of the two"});
+  }
   count("evaluate-every", config.evaluate_every, 0);
   count("optimizer.warmup", config.warmup, 0);
   count("data.samples", config.samples, 1);

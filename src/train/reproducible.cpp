@@ -9,19 +9,25 @@
 #include "annulet/base/error.hpp"
 
 namespace annulet::train {
-namespace {
 
-int checked(int micro_shards, int world, Elements accumulate) {
-  const auto [what, why] = std::pair{fmt::format("reproducible = {} on {} ranks", micro_shards, world),
-                                     "every rank computes a micro-shard at least"};
+void require_enough_micro_shards(int micro_shards, int world, Elements accumulate) {
+  const std::string what = fmt::format("reproducible = {} on {} ranks", micro_shards, world);
   if (micro_shards < world) {
-    throw InputError({what, why, fmt::format("Choose {} or more, the same for every number of ranks", world)});
+    throw InputError({what, "every rank computes a micro-shard at least",
+                      fmt::format("Choose {} or more, the same for every number of ranks", world)});
   }
   const Elements each = (micro_shards + world - 1) / world;
-  if (accumulate <= each) return micro_shards;
+  if (accumulate <= each) return;
   throw InputError({fmt::format("{} with accumulate = {}", what, accumulate),
                     fmt::format("a rank has {} micro-shards, and a micro-batch at least one of them", each),
                     fmt::format("Choose more micro-shards, or accumulate at most {}", each)});
+}
+
+namespace {
+
+int checked(int micro_shards, int world, Elements accumulate) {
+  require_enough_micro_shards(micro_shards, world, accumulate);
+  return micro_shards;
 }
 
 }  // namespace

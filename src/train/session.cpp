@@ -7,6 +7,7 @@
 #include "annulet/base/random.hpp"
 #include "annulet/base/statistics.hpp"
 #include "annulet/measure/process.hpp"
+#include "annulet/nn/arithmetic.hpp"
 #include "annulet/schedule/zero.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/data.hpp"
@@ -79,6 +80,7 @@ class Session {
   // Everything that can be refused is refused here, on all ranks together.
   void prepare() {
     agree_on(world_, [&] { require_lone_profile(); });
+    require_possible_reproducibility();
     agree_on(world_, [&] { data_ = load_data(config_); });
     require_equal(world_, data_.train->fingerprint() ^ (data_.test ? data_.test->fingerprint() : 0),
                   {"the data are not the same on all ranks", "every rank takes its slice of one data set",
@@ -132,6 +134,14 @@ class Session {
     together_.resize(static_cast<std::size_t>(size));
     std::ranges::copy(values, together_.begin() + elements.first);
     whole_ = together_;
+  }
+
+  void require_possible_reproducibility() const {
+    if (config_.reproducible == 0) return;
+    agree_on(world_, [&] { require_enough_micro_shards(config_.reproducible, world_.size(), config_.accumulate); });
+    require_equal(world_, stable_hash(nn::arithmetic()),
+                  {"the instruction sets or the BLAS are not the same on all ranks",
+                   "the bits of a result depend on them", "Use one build on processors of one type"});
   }
 
   void require_lone_profile() const {
@@ -189,6 +199,11 @@ class Session {
       throw InputError({fmt::format("a step of ZeRO stage {} cannot be predicted from a profile", config_.zero),
                         "the prediction is of all-reduces", "Leave out --predict-from, or choose --zero 0"});
     }
+    if (config_.reproducible > 0) {
+      throw InputError({"a reproducible step cannot be predicted from a profile",
+                        "a rank makes as many passes as it has pieces of the tree, which the profile does not know",
+                        "Leave out --predict-from, or --reproducible"});
+    }
     require_fitting(*options_.profile, this_workload());
     prediction_ = cost::predict_step(step_input(config_, machine_, *options_.profile, Bytes(sizeof(T)), world_.size()));
   }
@@ -242,6 +257,10 @@ class Session {
     info.network = machine_.network, info.calibration_residual = machine_.calibration_residual;
     info.prediction = prediction_, info.bucket_cap = bucket_cap_;
     info.steps = steps_;
+    if (config_.reproducible > 0) {
+      info.sums = fmt::format("in one fixed tree over {} micro-shards, for 1 to {} ranks; {}", config_.reproducible,
+                              config_.reproducible, nn::arithmetic());
+    }
     info.train_samples = data_.train->samples(), info.test_samples = data_.test ? data_.test->samples() : 0;
     if (data_.train->shape().tokens > 0) info.sample = "window";
     info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
@@ -295,6 +314,8 @@ class Session {
   Summary conclude() {
     sent_ = trainer_->settle();
     look_at_weights();
+    std::optional<ReproducibleCost> cost;
+    if (config_.reproducible > 0) cost = trainer_->reproducible_cost();
     std::vector<schedule::Bucket> buckets(trainer_->sync().buckets().begin(), trainer_->sync().buckets().end());
     engine_.reset();
     merge_traces();
@@ -306,6 +327,7 @@ class Session {
     });
     Summary summary = describe_run();
     add_traffic(summary, buckets);
+    if (cost) add_reproducible_cost(summary, *cost, buckets);
     add_times(summary);
     const auto report = samples_->gather(
         world_, {buckets, Bytes(sizeof(T)), sync_options(config_), schedule::gradient_collective(config_.zero),
@@ -345,6 +367,11 @@ class Session {
   }
 
   std::string algorithm() const {
+    if (config_.reproducible > 0) {
+      return fmt::format("everyone to the owner of a chunk, in the order of the tree{}, segments of {}",
+                         config_.zero > 0 ? fmt::format(" (ZeRO {})", config_.zero) : "",
+                         to_text(sync_options(config_).segment));
+    }
     if (config_.zero > 0) {
       return fmt::format("ring, reduce-scatter and all-gather (ZeRO {}), segments of {}", config_.zero,
                          to_text(sync_options(config_).segment));
@@ -364,6 +391,7 @@ class Session {
   Summary describe_run() const {
     Summary summary;
     summary.seed = config_.seed, summary.ranks = world_.size(), summary.zero = config_.zero;
+    summary.reproducible = config_.reproducible;
     summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = algorithm();
     summary.parameters = trainer_->layout().size(), summary.steps = steps_, summary.global_batch = config_.batch;
     summary.bucket_bytes = sync_options(config_).bucket, summary.bucket_cap = bucket_cap_;
@@ -386,8 +414,8 @@ class Session {
     Elements planned = 0;
     for (const auto& bucket : buckets) {
       const Elements n = bucket.elements.count;
-      planned += config_.zero == 0 ? schedule::bucket_total(world_.size(), n, Bytes(sizeof(T)), sync_options(config_))
-                                   : schedule::zero_traffic(config_.zero, n, world_.size(), config_.accumulate).total();
+      planned += schedule::bucket_traffic(config_.zero, n, world_.size(), config_.accumulate, Bytes(sizeof(T)),
+                                          sync_options(config_));
     }
     summary.planned_wire_per_step = Bytes(sizeof(T)) * planned;
     const std::int64_t mine[] = {sent_.steps.value(), trainer_->control_bytes().value()};
@@ -405,6 +433,28 @@ class Session {
                     "measured and predicted would not be of the same thing", ""}));
     }
     summary.wire_per_step = Bytes(counted.value() / steps_);
+  }
+
+  void add_reproducible_cost(Summary& summary, ReproducibleCost cost, std::span<const schedule::Bucket> buckets) const {
+    const auto ratio = [](const ReproducibleCost& c) { return c.in_micro_shards / c.as_one_batch; };
+    const double mine[] = {ratio(cost), cost.in_micro_shards.count(), cost.as_one_batch.count(),
+                           cost.partial_sums.as_double()};
+    const auto all = world_.all_gather(mine);
+    double worst = 0;
+    for (std::size_t r = 0; r < all.size(); r += std::size(mine)) {
+      cost.partial_sums = std::max(cost.partial_sums, Bytes(static_cast<std::int64_t>(all[r + 3])));
+      if (all[r] <= worst) continue;
+      worst = all[r];
+      cost.in_micro_shards = Seconds(all[r + 1]), cost.as_one_batch = Seconds(all[r + 2]);
+    }
+    parallel::SyncOptions plain = sync_options(config_);
+    plain.micro_shards = 0;
+    for (const schedule::Bucket& bucket : buckets) {
+      cost.default_wire +=
+          Bytes(sizeof(T)) * schedule::bucket_traffic(config_.zero, bucket.elements.count, world_.size(),
+                                                      config_.accumulate, Bytes(sizeof(T)), plain);
+    }
+    summary.reproducible_cost = cost;
   }
 
   void require_evaluation_traffic() const {

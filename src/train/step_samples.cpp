@@ -72,6 +72,9 @@ class Predictor {
         also_(context.also) {
     simulates_ = steps_of_plans(world(), context) <= kMostSteps;
     if (simulates_) plans_ = all_plans(world(), context);
+    for (const schedule::Bucket& bucket : buckets_) {
+      sends_.push_back(schedule::bucket_sends(collective_, 0, world(), bucket.elements.count, element_, context.sync));
+    }
   }
 
   StepSamples::Report run() const {
@@ -151,12 +154,6 @@ class Predictor {
     return cost::total_time({collective_, execution.algorithm, bytes, world(), element_, execution.segment}, network_);
   }
 
-  // Elements that rank 0 sends of a bucket of n.
-  Elements sends(Elements n) const {
-    if (all_reduces()) return schedule::bucket_sends(0, world(), n, element_, sync_);
-    return schedule::planned_sends(collective_, schedule::Algorithm::ring, {.world = world(), .elements = n});
-  }
-
   void add(std::size_t row, StepSamples::Report& report) const {
     const Rows& mine = ranks_[0];
     const Seconds origin = mine.began(row);
@@ -166,7 +163,7 @@ class Predictor {
       BucketRecord record;
       record.step = mine.step(row), record.bucket = b;
       record.bytes = element_ * buckets_[b].elements.count;
-      record.wire = element_ * sends(buckets_[b].elements.count);
+      record.wire = element_ * sends_[b];
       record.ready = mine.ready(row, b) - origin;
       record.start = mine.started(row, b) - origin;
       record.end = mine.finished(row, b) - origin;
@@ -190,6 +187,7 @@ class Predictor {
   cost::Network network_;
   parallel::SyncOptions sync_;
   std::optional<long> also_;
+  std::vector<Elements> sends_;  // [bucket] by rank 0
   bool simulates_ = true;
   std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]; empty unless simulated
 };

@@ -140,6 +140,7 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
       engine, layout(),
       parallel::ModelStateOptions{config.zero, optimizer_options(config), sync_options(config), config.accumulate});
   initialize();
+  if (config.check_replicas > 0) replica_check_.emplace(engine, layout());
   if (!reproducible_) control_ = std::make_unique<parallel::Control>(engine);
   features_.resize(static_cast<std::size_t>(capacity_ * shape_.features));
   tokens_.resize(static_cast<std::size_t>(capacity_ * shape_.tokens));
@@ -203,6 +204,8 @@ StepRecord Trainer<T>::step() {
   record.samples = slice.global;
   record.payload = Bytes(sizeof(T)) * layout().size();
   state_->update({record.learning_rate, nn::clip_scale(record.gradient_norm, config_.clip)});
+  if (flips(injection_, engine_.rank(), number_)) flip_a_bit();
+  if (replica_check_ && (number_ + 1) % config_.check_replicas == 0) require_equal_replicas();
   const Instant end = after.end(seconds.optimizer);
   seconds.optimizer += seconds.norm;
   seconds.total = end - step_began_;
@@ -300,6 +303,59 @@ void Trainer<T>::require_finite(const parallel::ControlRecord& agreed) const {
                : fmt::format("step {}: the summed gradients are not finite", number_);
   throw AgreedError(describe(
       {where, "training stops on all ranks", "Lower optimizer.lr, set optimizer.clip, or look for bad samples"}));
+}
+
+template <class T>
+void Trainer<T>::flip_a_bit() {
+  settle();
+  const auto tensor = std::ranges::find_if(layout().tensors(), [](const nn::Tensor& t) { return t.count > 0; });
+  const auto number = static_cast<std::size_t>(tensor - layout().tensors().begin());
+  const T value = *state_->weights().at(number, tensor->first);
+  const T flipped = std::nextafter(value, value + 1);
+  state_->weight_sync().assign({tensor->first, 1}, std::span(&flipped, 1));
+}
+
+template <class T>
+void Trainer<T>::require_equal_replicas() {
+  settle();
+  const std::string difference = replica_check_->difference(state_->weight_sync());
+  if (difference.empty()) return;
+  throw AgreedError(
+      describe({fmt::format("step {}: the weights are not the same on all ranks: {}", number_, difference),
+                "the replicas must stay equal to the last bit",
+                "Look for a rank with bad memory, other hardware or another build"}));
+}
+
+template <class T>
+Seconds Trainer<T>::pass_time(const data::Slice& step, bool in_micro_shards) {
+  nn::Progress quiet;
+  Seconds time{0};
+  for (Elements k = 0; k < passes(); ++k) {
+    nn::Batch<T> batch = gather(train_, reproducible_->slice(step, k));
+    if (in_micro_shards) reproducible_->mark(batch);
+    state_->begin_micro_batch(k, passes());
+    const Instant began = Clock::now();
+    model_->forward(batch, state_->weights(), nn::Mode::train, quiet);
+    model_->backward(batch, state_->weights(), state_->gradients(), 1, nn::Accumulate::overwrite, quiet);
+    time += Clock::now() - began;
+  }
+  const Instant began = Clock::now();
+  OrderFreeSum exact;
+  in_micro_shards ? sync().add_owned_squares(exact) : static_cast<void>(sync().owned_squared_norm());
+  return time + Seconds(Clock::now() - began);
+}
+
+template <class T>
+ReproducibleCost Trainer<T>::reproducible_cost() {
+  constexpr int kRounds = 5;
+  settle();
+  const data::Slice step = sampler_.slice(0, 0, 1);
+  ReproducibleCost cost{Seconds(1e300), Seconds(1e300), sync().partial_sums(), {}};
+  for (int round = 0; round < kRounds; ++round) {
+    cost.as_one_batch = std::min(cost.as_one_batch, pass_time(step, false));
+    cost.in_micro_shards = std::min(cost.in_micro_shards, pass_time(step, true));
+  }
+  return cost;
 }
 
 // Bytes counted where they were posted must be those of the plans, in every step. Nothing is under way.

@@ -32,5 +32,20 @@ TEST(Trainer, AllocatesNothingAfterTheFirstStepAtAnyStage) {
   }
 }
 
+TEST(Trainer, AllocatesNothingAfterTheFirstStepOfAReproducibleRun) {
+  Config config;
+  config.widths = {50, 300, 10};
+  config.batch = 30, config.momentum = 0.9, config.reproducible = 8, config.accumulate = 3;
+  const data::Dataset data = data::make_synthetic({320, 50, 10, 0, 1});
+  collectives::run_ranks(1, [&](int, std::unique_ptr<comm::Transport> transport) {
+    Engine engine(std::move(transport), {});
+    Trainer<float> trainer(config, engine, data, nullptr);
+    trainer.step(), trainer.step();
+    const long before = test::allocations();
+    for (int step = 0; step < 30; ++step) trainer.step();
+    EXPECT_EQ(test::allocations() - before, 0);
+  });
+}
+
 }  // namespace
 }  // namespace annulet::train

@@ -30,6 +30,14 @@ struct ZeroTraffic {
 };
 ZeroTraffic zero_traffic(int stage, Elements parameters, int world, Elements micro_batches);
 
+// The same of a bucket, with the exchange that the options say.
+Elements bucket_traffic(int stage, Elements elements, int world, Elements micro_batches, Bytes element,
+                        const SyncOptions& options);
+
+// Elements that a rank sends of a bucket's gradients.
+Elements bucket_sends(Collective collective, int rank, int world, Elements elements, Bytes element,
+                      const SyncOptions& options);
+
 // The same in a forward pass of an evaluation: stage 3 gathers the weights for it.
 Elements zero_evaluation_traffic(int stage, Elements parameters, int world);
 

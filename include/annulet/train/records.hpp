@@ -71,6 +71,13 @@ struct ShownStep {
   std::optional<cost::StepPrediction> prediction;  // if there is a profile
 };
 
+// What summing in one fixed order costs.
+struct ReproducibleCost {
+  Seconds in_micro_shards{0}, as_one_batch{0};  // passes and norm of the same samples, of the rank that loses most
+  Bytes partial_sums{0};                        // sums of gradients that wait for others, the most on any rank
+  Bytes default_wire{0};                        // per step over all ranks, of the default's exchange
+};
+
 // Known before the first step.
 struct RunInfo {
   std::string model;  // its one-line description
@@ -89,13 +96,16 @@ struct RunInfo {
   std::string sample = "sample";  // what a sample is called: of text, a window
   std::string mpi, thread_level;
   std::vector<std::string> warnings;
+  std::string sums;         // of a reproducible run: how, and what its bits depend on; else empty
   std::string config_toml;  // the options with everything that was left open decided
 };
 
 struct Summary {
   std::uint64_t seed = 0;
   int ranks = 1;
-  int zero = 0;  // the stage
+  int zero = 0;                                       // the stage
+  int reproducible = 0;                               // micro-shards
+  std::optional<ReproducibleCost> reproducible_cost;  // if there are any
   std::string driver, algorithm;
   Elements parameters = 0;
   long steps = 0;

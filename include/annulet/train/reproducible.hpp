@@ -10,9 +10,13 @@
 
 namespace annulet::train {
 
+// Throws InputError where there are fewer micro-shards than ranks, or a rank has fewer than it accumulates
+// micro-batches.
+void require_enough_micro_shards(int micro_shards, int world, Elements accumulate);
+
 class Reproducible {
  public:
-  // Throws InputError where there are fewer micro-shards than ranks, or than micro-batches of a rank.
+  // Throws as above.
   Reproducible(collectives::Engine& engine, int micro_shards, Elements accumulate);
 
   // Most samples of a pass, on any rank, of a step of so many.
