@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 
 #include "annulet/base/sum_tree.hpp"
 #include "nn/blas.hpp"
@@ -83,75 +84,129 @@ void forward_transposed(Matrix<const T> x, Matrix<const T> w, const T* bias, Mat
   }
 }
 
-// C = sum in the tree over micro-shards of A^T B, a block of C at a time. A block's sums, one for each level of the
-// tree, lie on the stack. A right neighbour of one micro-shard is added by the tile itself, which starts from what is
-// there.
+// C = sum in the tree over micro-shards of A^T B. What is done to each tile is planned once: sums that wait for their
+// right neighbour lie in slots on the stack, one for each level of the tree, and the part that completes the neighbour
+// adds them to it. Up to kDepth rows all parts of a tile follow each other, and its sums stay in the first-level cache;
+// above, blocks of several tiles take one part after the other, and B is packed anew for each block.
 template <class T>
 class TreeOfProducts {
  public:
   TreeOfProducts(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, MicroShards micro_shards, Pulses& pulses)
-      : a_(a), b_(b), c_(c), micro_shards_(micro_shards), pulses_(pulses) {}
+      : a_(a), b_(b), c_(c), rows_of_sample_(micro_shards.rows_of_sample), pulses_(pulses) {
+    plan(micro_shards.samples, nullptr, nullptr, 0);
+  }
 
   void run() {
     for (column_ = 0; column_ < c_.columns; column_ += kTileColumns<T>) {
       columns_ = std::min(kTileColumns<T>, c_.columns - column_);
-      for (row_ = 0; row_ < c_.rows; row_ += kBlockRows) {
-        rows_ = std::min(kBlockRows, c_.rows - row_);
-        add_up(micro_shards_.samples, 0, {c_.row(row_) + column_, c_.columns}, 0);
-      }
+      b_.rows <= kDepth ? multiply_tiles() : multiply_blocks();
     }
   }
 
  private:
-  static constexpr Elements kBlockRows = 8 * kTileRows;
+  static constexpr Elements kBlockRows = 16 * kTileRows;
   static constexpr std::size_t kLevels = 6;
   static_assert(Elements{1} << kLevels >= kMostMicroShards);
 
-  // Returns the step of the inner dimension after the last one of these micro-shards.
-  Elements add_up(std::span<const Elements> samples, Elements first, Rows<T> to, std::size_t level) {
-    if (samples.size() == 1) return product(samples.front(), first, {nullptr, 0}, to);
-    const auto half = static_cast<std::size_t>(first_half(std::ssize(samples)));
-    const Elements middle = add_up(samples.first(half), first, to, level);
-    const auto right = samples.subspan(half);
-    const bool one_block = right.size() == 1 && right.front() * micro_shards_.rows_of_sample <= kDepth;
-    if (one_block) return product(right.front(), middle, {to.data, to.row}, to);
-    const Rows<T> sum{sums_[level], kTileColumns<T>};
-    const Elements end = add_up(right, middle, sum, level + 1);
-    for (Elements r = 0; r < rows_; ++r) {
-      T* __restrict row = to.data + r * to.row;
-      const T* __restrict more = sum.data + r * sum.row;
-      for (Elements c = 0; c < columns_; ++c) row[c] += more[c];
+  // A slot that waits, and the next one.
+  struct Waiting {
+    Rows<const T> slot;
+    const Waiting* next;
+  };
+
+  // One micro-shard's product and the slots that it completes; the last one makes C, the others a slot.
+  struct Leaf {
+    TilePart<T> part{};
+    std::array<Rows<const T>, kLevels> slots{};
+  };
+
+  std::span<Leaf> leaves() { return std::span(leaves_).first(leaf_count_); }
+
+  void plan(std::span<const Elements> samples, const Waiting* waiting, T* to, std::size_t level) {
+    if (samples.size() == 1) {
+      Leaf& leaf = leaves_[leaf_count_++];
+      std::size_t count = 0;
+      for (; waiting != nullptr; waiting = waiting->next) leaf.slots[count++] = waiting->slot;
+      leaf.part = {samples.front() * rows_of_sample_,
+                   {{nullptr, 0}, {to, kTileColumns<T>}, std::span(leaf.slots).first(count)}};
+      return;
     }
-    return end;
+    const auto half = static_cast<std::size_t>(first_half(std::ssize(samples)));
+    plan(samples.first(half), nullptr, slots_[level], level + 1);
+    const Waiting both{{slots_[level], kTileColumns<T>}, waiting};
+    plan(samples.subspan(half), &both, to, level + 1);
   }
 
-  // to = start + the product of one micro-shard.
-  Elements product(Elements samples, Elements first, Rows<const T> start, Rows<T> to) {
-    const Elements depth = samples * micro_shards_.rows_of_sample, whole_depth = block_depth(depth);
-    Elements k = 0;
-    do {
-      const Elements steps = std::min(whole_depth, depth - k);
-      pack_rows<T>(steps, columns_, {b_.row(first + k) + column_, b_.columns}, panel_);
-      for (Elements i = 0; i < rows_; i += kTileRows) {
-        const Elements rows = std::min<Elements>(kTileRows, rows_ - i);
-        multiply_tile<T>(
-            {rows, steps, columns_}, {a_.row(first + k) + row_ + i, 1, a_.columns}, panel_,
-            {{start.data ? start.data + i * start.row : nullptr, start.row}, {to.data + i * to.row, to.row}});
-        pulses_.worked(rows * columns_ * steps);
+  void multiply_tiles() {
+    std::array<TilePart<T>, kMostMicroShards> parts;
+    for (std::size_t i = 0; i < leaf_count_; ++i) parts[i] = leaves_[i].part;
+    pack(0, b_.rows);
+    for (Elements row = 0; row < c_.rows; row += kTileRows) {
+      const Elements rows = std::min<Elements>(kTileRows, c_.rows - row);
+      parts[leaf_count_ - 1].sum.c = {c_.row(row) + column_, c_.columns};
+      multiply_tile<T>({rows, columns_}, {a_.data + row, 1, a_.columns}, panel_, std::span(parts).first(leaf_count_));
+      pulses_.worked(rows * columns_ * b_.rows);
+    }
+  }
+
+  void multiply_blocks() {
+    for (row_ = 0; row_ < c_.rows; row_ += kBlockRows) {
+      rows_ = std::min(kBlockRows, c_.rows - row_);
+      Elements first = 0;
+      for (const Leaf& leaf : leaves()) {
+        multiply_block(leaf, first);
+        first += leaf.part.depth;
       }
-      start = {to.data, to.row};
-      k += steps;
-    } while (k < depth);
-    return first + depth;
+    }
+  }
+
+  // A micro-shard in pieces of the inner dimension: earlier ones go to a slot of their own, to which the last is added.
+  void multiply_block(const Leaf& leaf, Elements first) {
+    const Elements depth = leaf.part.depth, whole = block_depth(depth);
+    const Rows<T> earlier{slots_[kLevels], kTileColumns<T>};
+    const Rows<T> c = leaf.part.sum.c.data ? leaf.part.sum.c : Rows<T>{c_.row(row_) + column_, c_.columns};
+    Sum<T> sum{{nullptr, 0}, earlier};
+    Elements k = 0;
+    for (; k + whole < depth; k += whole) {
+      multiply_steps({first + k, whole}, sum);
+      sum.start = {earlier.data, earlier.row};
+    }
+    multiply_steps({first + k, depth - k}, {sum.start, c, leaf.part.sum.more});
+  }
+
+  struct Steps {
+    Elements first, count;
+  };
+
+  void multiply_steps(Steps steps, const Sum<T>& sum) {
+    pack(steps.first, steps.count);
+    for (Elements i = 0; i < rows_; i += kTileRows) {
+      const auto moved = [i](auto rows) {
+        if (rows.data) rows.data += i * rows.row;
+        return rows;
+      };
+      std::array<Rows<const T>, kLevels> slots;
+      std::ranges::transform(sum.more, slots.begin(), moved);
+      const Elements rows = std::min<Elements>(kTileRows, rows_ - i);
+      multiply_tile<T>({rows, steps.count, columns_}, {a_.row(steps.first) + row_ + i, 1, a_.columns}, panel_,
+                       {moved(sum.start), moved(sum.c), std::span(slots).first(sum.more.size())});
+      pulses_.worked(rows * columns_ * steps.count);
+    }
+  }
+
+  void pack(Elements first, Elements depth) {
+    pack_rows<T>(depth, columns_, {b_.row(first) + column_, b_.columns}, panel_);
   }
 
   Matrix<const T> a_, b_;
   Matrix<T> c_;
-  MicroShards micro_shards_;
+  Elements rows_of_sample_;
   Pulses& pulses_;
   Elements row_ = 0, rows_ = 0, column_ = 0, columns_ = 0;  // of C: the block
+  std::array<Leaf, kMostMicroShards> leaves_;
+  std::size_t leaf_count_ = 0;
   alignas(64) T panel_[kDepth * kTileColumns<T>];
-  alignas(64) T sums_[kLevels][kBlockRows * kTileColumns<T>];
+  alignas(64) T slots_[kLevels + 1][kBlockRows * kTileColumns<T>];
 };
 
 }  // namespace
