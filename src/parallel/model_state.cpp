@@ -20,7 +20,7 @@ std::unique_ptr<GradientSync<T>> make_gradients(collectives::Engine& engine, con
         engine, layout, buckets_of(layout, options.stage, Bytes(sizeof(T)), options.sync), options.sync, accounts);
   }
   all.resize(static_cast<std::size_t>(layout.size()));
-  if (sparse) return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync);
+  if (sparse) return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync, accounts);
   return std::make_unique<GradientSync<T>>(engine, layout, all, options.sync,
                                            schedule::gradient_collective(options.stage));
 }
@@ -48,12 +48,15 @@ std::unique_ptr<nn::Optimizer<T>> make_optimizer(const nn::OptimizerOptions& opt
 
 void require_planned(const StateMemory& held, const StateMemory& planned) {
   if (held == planned) return;
-  throw RunError({fmt::format("weights, gradients, optimiser state and buckets take {} + {} + {} + {} bytes, {} + {} + "
-                              "{} + {} were planned",
-                              held.weights.value(), held.gradients.value(), held.optimizer.value(),
-                              held.buckets.value(), planned.weights.value(), planned.gradients.value(),
-                              planned.optimizer.value(), planned.buckets.value()),
-                  "counted and predicted would not be of the same thing"});
+  const auto text = [](const StateMemory& memory) {
+    return fmt::format("{} + {} + {} + {} + {}", memory.weights.value(), memory.gradients.value(),
+                       memory.optimizer.value(), memory.buckets.value(), memory.residual.value());
+  };
+  throw RunError(
+      {fmt::format("weights, gradients, optimiser state, buckets and unsent gradients take {} bytes, {} were "
+                   "planned",
+                   text(held), text(planned)),
+       "counted and predicted would not be of the same thing"});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "annulet/schedule/exchange.hpp"
 #include "annulet/schedule/layer_uses.hpp"
 #include "annulet/schedule/shards.hpp"
 #include "annulet/schedule/slots.hpp"
@@ -34,15 +35,36 @@ std::vector<schedule::Bucket> buckets_of(const nn::Layout& layout, int stage, By
 }
 
 StateMemory counted(const StateAccounts& accounts) {
-  return {accounts.weights.held(), accounts.gradients.held(), accounts.optimizer.held(), accounts.buckets.held()};
+  return {accounts.weights.held(), accounts.gradients.held(), accounts.optimizer.held(), accounts.buckets.held(),
+          accounts.residual.held()};
 }
+
+namespace {
+
+// All ranks' pieces, and what is chosen from.
+Bytes sparse_bytes(const nn::Layout& layout, const StateShape& shape, std::span<const schedule::Bucket> buckets) {
+  const std::vector<Elements> sizes = sizes_of(layout);
+  const Elements largest = sizes.empty() ? 0 : std::ranges::max(sizes);
+  Bytes bytes = (shape.element + schedule::kPositionBytes) * largest;
+  for (const schedule::Exchange& exchange :
+       schedule::gradient_exchanges({buckets, sizes, shape.element, 0}, shape.world, shape.sync.compression)) {
+    bytes += exchange.bytes();
+  }
+  return bytes;
+}
+
+}  // namespace
 
 StateMemory planned(const nn::Layout& layout, const StateShape& shape) {
   const auto buckets = buckets_of(layout, shape.stage, shape.element, shape.sync);
   const Bytes all = shape.element * layout.size();
   const Bytes own = shape.element * schedule::total_count(schedule::shard(buckets, shape.world, shape.rank));
   const Bytes values = nn::state_values(shape.optimizer) * (shape.stage >= 1 ? own : all);
-  StateMemory memory{shape.stage >= 3 ? own : all, shape.stage >= 2 ? own : all, values, Bytes(0)};
+  StateMemory memory{shape.stage >= 3 ? own : all, shape.stage >= 2 ? own : all, values, Bytes(0), Bytes(0)};
+  if (shape.sync.compression.kind == schedule::Compression::Kind::top_k) {
+    memory.residual = all;
+    memory.buckets += sparse_bytes(layout, shape, buckets);
+  }
   if (shape.stage >= 2) {
     const auto slots = schedule::gradient_slots(buckets, tied_tensors(layout), schedule::kGradientTurns);
     memory.buckets += shape.element * slots.total();

@@ -206,15 +206,20 @@ std::vector<MemoryRecord> Trainer<T>::memory() const {
   const parallel::StateMemory held = state_->memory(), planned = state_->planned_memory();
   const Elements of_a_sample = Elements{sizeof(T)} * (shape_.features + shape_.values) +
                                Elements{sizeof(std::int32_t)} * (shape_.tokens + shape_.labels);
-  return {{"weights", true, {held.weights}, {planned.weights}},
-          {"gradients", true, {held.gradients}, {planned.gradients}},
-          {"optimiser state", true, {held.optimizer}, {planned.optimizer}},
-          {"buckets in flight", false, {held.buckets}, {planned.buckets}},
-          {"activations", false, {activations_.held()}, {Bytes(sizeof(T)) * model_->owned_elements()}},
-          {"scratch",
-           false,
-           {scratch_.held() + engine_.scratch()},
-           {Bytes(capacity_ * of_a_sample) + engine_.planned_scratch()}}};
+  std::vector<MemoryRecord> records{
+      {"weights", true, {held.weights}, {planned.weights}},
+      {"gradients", true, {held.gradients}, {planned.gradients}},
+      {"optimiser state", true, {held.optimizer}, {planned.optimizer}},
+      {"buckets in flight", false, {held.buckets}, {planned.buckets}},
+      {"activations", false, {activations_.held()}, {Bytes(sizeof(T)) * model_->owned_elements()}},
+      {"scratch",
+       false,
+       {scratch_.held() + engine_.scratch()},
+       {Bytes(capacity_ * of_a_sample) + engine_.planned_scratch()}}};
+  if (planned.residual > Bytes(0)) {
+    records.insert(records.begin() + 3, {"unsent gradients", true, {held.residual}, {planned.residual}});
+  }
+  return records;
 }
 
 template <class T>

@@ -6,6 +6,8 @@
 //   stage 1  E P      E P        E K S      -
 //   stage 2  E P      E S        E K S      the gradients' slots
 //   stage 3  E S      E S        E K S      the gradients' slots and those of gathered layers
+// Top-k compression (stage 0) keeps E P of gradients that have not been sent, and has all ranks' pieces in flight; it
+// chooses among the largest tensor's values, E + 4 bytes each.
 // (Rajbhandari et al. 2020, section 5; slots: schedule/slots.hpp, schedule/layer_uses.hpp)
 #include <optional>
 #include <vector>
@@ -21,12 +23,13 @@ struct StateAccounts {
   MemoryAccount gradients{"gradients"};
   MemoryAccount optimizer{"optimiser state"};
   MemoryAccount buckets{"buckets in flight"};
+  MemoryAccount residual{"unsent gradients"};
 };
 
 struct StateMemory {
-  Bytes weights{0}, gradients{0}, optimizer{0}, buckets{0};
+  Bytes weights{0}, gradients{0}, optimizer{0}, buckets{0}, residual{0};
 
-  Bytes states() const { return weights + gradients + optimizer; }
+  Bytes states() const { return weights + gradients + optimizer + residual; }
   friend bool operator==(const StateMemory&, const StateMemory&) = default;
 };
 
