@@ -42,15 +42,17 @@ void require_evaluation_traffic(const comm::Communicator& world, const TrafficAc
 void require_states(const Summary& summary, const MemoryAccounts& accounts, int world) {
   const schedule::ZeroHeld held = schedule::zero_held(accounts.config.zero, accounts.parameters, world);
   const int values = nn::state_values(optimizer_options(accounts.config));
-  const Bytes formula = accounts.element * (held.weights + held.gradients + values * held.optimizer);
+  const bool keeps_unsent = sync_options(accounts.config).compression.kind == schedule::Compression::Kind::top_k;
+  const Elements unsent = keeps_unsent ? world * accounts.parameters : 0;
+  const Bytes formula = accounts.element * (held.weights + held.gradients + values * held.optimizer + unsent);
   Bytes counted{0};
   for (const MemoryRecord& record : summary.memory) {
     if (!record.state) continue;
     for (const Bytes bytes : record.counted) counted += bytes;
   }
   if (counted == formula) return;
-  throw AgreedError(describe({fmt::format("all ranks hold {} bytes of weights, gradients and optimiser state, the "
-                                          "formula says {}",
+  throw AgreedError(describe({fmt::format("all ranks hold {} bytes of weights, gradients, optimiser state and what "
+                                          "is unsent, the formula says {}",
                                           counted.value(), formula.value()),
                               kNotTheSame, ""}));
 }
