@@ -78,12 +78,14 @@ std::string time_line(const std::vector<train::StepRecord>& steps) {
 }
 
 // What the exposed time waited for, collective by collective.
-std::string exposed_line(const train::ExposedTimes& exposed, int zero) {
+std::string exposed_line(const train::ExposedTimes& exposed, const train::Summary& summary) {
   const std::string gathers =
-      zero > 0 ? fmt::format(", all-gather of weights {}", milliseconds(exposed.weights)) : std::string();
+      summary.zero > 0 ? fmt::format(", all-gather of weights {}", milliseconds(exposed.weights)) : std::string();
   return fmt::format("exposed: {} of gradients {}{}, control record {} ms\n",
-                     zero > 0 ? "reduce-scatter" : "all-reduce", milliseconds(exposed.gradients), gathers,
-                     milliseconds(exposed.control));
+                     is_sparse(summary) ? "all-gather"
+                     : summary.zero > 0 ? "reduce-scatter"
+                                        : "all-reduce",
+                     milliseconds(exposed.gradients), gathers, milliseconds(exposed.control));
 }
 
 }  // namespace
@@ -105,7 +107,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
   }
   if (summary.ranks > 1 && summary.steps > 0) text += compression_lines(summary);
   text += '\n' + time_line(steps);
-  if (summary.exposed && summary.ranks > 1) text += exposed_line(*summary.exposed, summary.zero);
+  if (summary.exposed && summary.ranks > 1) text += exposed_line(*summary.exposed, summary);
   if (summary.predicted_step && summary.median_step) {
     text += fmt::format("predicted before the run {} ms, measured {} ms (slowest rank's median): {:+.1f} %\n",
                         milliseconds(summary.predicted_step), milliseconds(summary.median_step),
