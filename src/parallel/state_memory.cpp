@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "annulet/schedule/layer_uses.hpp"
+#include "annulet/schedule/micro_shards.hpp"
 #include "annulet/schedule/shards.hpp"
 #include "annulet/schedule/slots.hpp"
 
@@ -33,8 +34,14 @@ std::vector<schedule::Bucket> buckets_of(const nn::Layout& layout, int stage, By
   return schedule::layer_buckets(sizes_of(layout), layers);
 }
 
+bool keeps_slots(const schedule::SyncOptions& options, int stage, int world, Elements accumulate) {
+  if (options.micro_shards == 0) return false;
+  return stage < 2 || schedule::most_passes(options.micro_shards, world, accumulate) > 1;
+}
+
 StateMemory counted(const StateAccounts& accounts) {
-  return {accounts.weights.held(), accounts.gradients.held(), accounts.optimizer.held(), accounts.buckets.held()};
+  return {accounts.weights.held(), accounts.gradients.held(), accounts.optimizer.held(), accounts.buckets.held(),
+          accounts.partial_sums.held()};
 }
 
 StateMemory planned(const nn::Layout& layout, const StateShape& shape) {
@@ -42,8 +49,11 @@ StateMemory planned(const nn::Layout& layout, const StateShape& shape) {
   const Bytes all = shape.element * layout.size();
   const Bytes own = shape.element * schedule::total_count(schedule::shard(buckets, shape.world, shape.rank));
   const Bytes values = nn::state_values(shape.optimizer) * (shape.stage >= 1 ? own : all);
-  StateMemory memory{shape.stage >= 3 ? own : all, shape.stage >= 2 ? own : all, values, Bytes(0)};
-  if (shape.stage >= 2) {
+  StateMemory memory{shape.stage >= 3 ? own : all, shape.stage >= 2 ? own : all, values, Bytes(0), Bytes(0)};
+  if (keeps_slots(shape.sync, shape.stage, shape.world, shape.accumulate)) {
+    const auto sums = schedule::rank_sums({shape.sync.micro_shards, shape.world, shape.rank, shape.accumulate});
+    memory.partial_sums = sums.slots * all - memory.gradients;
+  } else if (shape.stage >= 2) {
     const auto slots = schedule::gradient_slots(buckets, tied_tensors(layout), schedule::kGradientTurns);
     memory.buckets += shape.element * slots.total();
   }

@@ -86,6 +86,20 @@ std::string exposed_line(const train::ExposedTimes& exposed, int zero) {
                      milliseconds(exposed.control));
 }
 
+// What one fixed order of the sums has cost.
+std::string reproducible_line(const train::Summary& summary) {
+  const train::ReproducibleCost& cost = *summary.reproducible_cost;
+  std::string text =
+      fmt::format("reproducible: passes and norm in micro-shards {} ms, as one batch {} ms: {:.2f} x",
+                  milliseconds(cost.in_micro_shards), milliseconds(cost.as_one_batch),
+                  cost.in_micro_shards / cost.as_one_batch);
+  if (summary.dense_wire_per_step > Bytes(0)) {
+    text += fmt::format("; wire bytes {:.2f} x the default's",
+                        summary.planned_wire_per_step / summary.dense_wire_per_step);
+  }
+  return text + '\n';
+}
+
 }  // namespace
 
 std::string closing_table(const train::Summary& summary, const std::vector<train::BucketRecord>& buckets,
@@ -113,6 +127,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
     text += fmt::format("forward, without what it waited for: {} ms predicted, {} ms in this run\n",
                         milliseconds(summary.predicted_forward), milliseconds(summary.median_forward));
   }
+  if (summary.reproducible_cost) text += reproducible_line(summary);
   if (summary.hidden_fraction)
     text += fmt::format("hidden behind computation: {:.0f} %; ", 100 * *summary.hidden_fraction);
   if (summary.mfu) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "annulet/measure/process.hpp"
+#include "annulet/schedule/micro_shards.hpp"
 #include "annulet/schedule/zero.hpp"
 #include "annulet/train/agree.hpp"
 
@@ -14,14 +15,16 @@ namespace {
 constexpr const char* kNotTheSame = "measured and predicted would not be of the same thing";
 
 // What all ranks send in a step by the formulas: of gradients, of so many micro-batches from stage 2 on, and of
-// weights.
+// weights, which stage 3 gathers for every pass. Micro-shards are summed within the rank and sent once.
 Bytes planned_step(const TrafficAccount& account, int world) {
   const Config& config = account.config;
   const auto sync = sync_options(config);
-  const auto [of_gradients, of_weights] =
-      schedule::zero_traffic(config.zero, account.parameters, world, config.accumulate);
+  const Elements passes = config.reproducible > 0
+                              ? schedule::most_passes(config.reproducible, world, config.accumulate)
+                              : config.accumulate;
+  const auto [of_gradients, of_weights] = schedule::zero_traffic(config.zero, account.parameters, world, passes);
   Bytes bytes = account.element * of_weights;
-  if (config.zero > 0) return bytes + schedule::travelling_bytes(account.element, sync.compression) * of_gradients;
+  if (config.zero > 0 && config.reproducible == 0) return bytes + schedule::travelling_bytes(account.element, sync.compression) * of_gradients;
   for (const schedule::Exchange& exchange : account.exchanges) {
     bytes += schedule::exchange_total(exchange, world, sync);
   }
