@@ -99,15 +99,15 @@ void GradientSync<T>::declare(const SyncOptions& options, std::vector<Traffic> t
     memory_.push_back(bucket.gradients);
     wire_.push_back(bucket.exchange.element * schedule::sent_elements(*plan));
     planned_ += wire_.back();
-    operations_.push_back(engine_.declare({.name = fmt::format("{} of gradient bucket {} of {}",
-                                                               to_text(bucket.exchange.collective),
-                                                               operations_.size() + 1, traffic.size()),
-                                           .purpose = comm::Purpose::gradients,
-                                           .element = bucket.element,
-                                           .plan = std::move(plan),
-                                           .data = bucket.data,
-                                           .finish = bucket.finish,
-                                           .common_bytes = static_cast<std::size_t>(bucket.exchange.bytes().value())}));
+    operations_.push_back(
+        engine_.declare({.name = fmt::format("{} of gradient bucket {} of {}", to_text(bucket.exchange.collective),
+                                             operations_.size() + 1, traffic.size()),
+                         .purpose = comm::Purpose::gradients,
+                         .element = bucket.element,
+                         .plan = std::move(plan),
+                         .data = bucket.data,
+                         .finish = bucket.finish,
+                         .common_bytes = static_cast<std::size_t>(bucket.exchange.bytes().value())}));
   }
 }
 

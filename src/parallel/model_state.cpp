@@ -19,8 +19,8 @@ std::unique_ptr<GradientSync<T>> make_gradients(collectives::Engine& engine, con
   if (keeps_slots(options.sync, options.stage, engine.world(), options.accumulate)) {
     return std::make_unique<ReproducibleGradients<T>>(
         engine, layout, options.sync, options.stage,
-        schedule::rank_sums({options.sync.micro_shards, engine.world(), engine.rank(), options.accumulate,
-                             options.stage == 3}),
+        schedule::rank_sums(
+            {options.sync.micro_shards, engine.world(), engine.rank(), options.accumulate, options.stage == 3}),
         accounts);
   }
   if (options.stage >= 2) {
@@ -28,7 +28,7 @@ std::unique_ptr<GradientSync<T>> make_gradients(collectives::Engine& engine, con
         engine, layout, buckets_of(layout, options.stage, Bytes(sizeof(T)), options.sync), options.sync, accounts);
   }
   all.resize(static_cast<std::size_t>(layout.size()));
-  if (sparse) return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync);
+  if (sparse) return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync, accounts);
   return std::make_unique<GradientSync<T>>(engine, layout, all, options.sync,
                                            schedule::gradient_collective(options.stage));
 }
@@ -57,11 +57,11 @@ std::unique_ptr<nn::Optimizer<T>> make_optimizer(const nn::OptimizerOptions& opt
 void require_planned(const StateMemory& held, const StateMemory& planned) {
   if (held == planned) return;
   const auto text = [](const StateMemory& m) {
-    return fmt::format("{} + {} + {} + {} + {}", m.weights.value(), m.gradients.value(), m.optimizer.value(),
-                       m.buckets.value(), m.partial_sums.value());
+    return fmt::format("{} + {} + {} + {} + {} + {}", m.weights.value(), m.gradients.value(), m.optimizer.value(),
+                       m.buckets.value(), m.partial_sums.value(), m.residual.value());
   };
-  throw RunError({fmt::format("weights, gradients, optimiser state, buckets and partial sums take {} bytes, {} were "
-                              "planned",
+  throw RunError({fmt::format("weights, gradients, optimiser state, buckets, partial sums and unsent gradients take {} "
+                              "bytes, {} were planned",
                               text(held), text(planned)),
                   "counted and predicted would not be of the same thing"});
 }
@@ -77,9 +77,8 @@ ModelState<T>::ModelState(collectives::Engine& engine, const nn::Layout& layout,
     const MemoryScope scope(accounts_.optimizer);
     optimizer_ = make_optimizer<T>(options.optimizer, layout, *weights_, gradients_->buckets().size());
   }
-  planned_ = planned(layout,
-                     {options.stage, options.optimizer, options.sync, engine.rank(), engine.world(),
-                      Bytes(sizeof(T)), options.accumulate});
+  planned_ = planned(layout, {options.stage, options.optimizer, options.sync, engine.rank(), engine.world(),
+                              Bytes(sizeof(T)), options.accumulate});
   require_planned(memory(), planned_);
 }
 

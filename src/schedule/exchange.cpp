@@ -75,8 +75,7 @@ Bytes exchange_sends(const Exchange& exchange, int rank, int world, const SyncOp
 
 Bytes exchange_total(const Exchange& exchange, int world, const SyncOptions& options) {
   if (is_ordered(exchange, options)) {
-    return exchange.element *
-           reproducible_total(exchange.collective, options.micro_shards, world, exchange.elements);
+    return exchange.element * reproducible_total(exchange.collective, options.micro_shards, world, exchange.elements);
   }
   return exchange.element *
          planned_total(exchange.collective, execution_of(exchange, options).algorithm, exchange.elements, world);

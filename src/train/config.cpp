@@ -134,8 +134,12 @@ nn::Schedule schedule(const Config& config, long total_steps) {
 parallel::SyncOptions sync_options(const Config& config) {
   const Bytes bucket = config.bucket.value_or(parallel::SyncOptions().bucket);
   const int slots = config.slots > 0 ? config.slots : slots_for(config);
-  return {bucket, config.first_bucket, segment_for(config),
-          slots,  executions(config),  schedule::parse_compression(config.compress),
+  return {bucket,
+          config.first_bucket,
+          segment_for(config),
+          slots,
+          executions(config),
+          schedule::parse_compression(config.compress),
           config.reproducible};
 }
 

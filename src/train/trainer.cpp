@@ -249,6 +249,9 @@ std::vector<MemoryRecord> Trainer<T>::memory() const {
   if (reproducible_) {
     records.insert(records.begin() + 4, {"partial sums", false, {held.partial_sums}, {planned.partial_sums}});
   }
+  if (planned.residual > Bytes(0)) {
+    records.insert(records.begin() + 3, {"unsent gradients", true, {held.residual}, {planned.residual}});
+  }
   return records;
 }
 

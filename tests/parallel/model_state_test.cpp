@@ -226,6 +226,20 @@ TEST(ModelState, TakesTheMemoryOfTheFormula) {
   }
 }
 
+// Of each tensor one value in 16, 7 + 1,244 + 5,000 with their positions, from four ranks; chosen among 80,000.
+TEST(ModelState, CountsWhatTopKHasInFlightAndHasNotSent) {
+  const nn::Layout layout = layout_with({{100, 19'900, 80'000}, {0, 0, 1}});
+  SyncOptions options = kSmallBuckets;
+  options.compression = {schedule::Compression::Kind::top_k, 16};
+  collectives::run_ranks(4, [&](int, std::unique_ptr<comm::Transport> transport) {
+    Engine engine(std::move(transport), {});
+    const ModelState<float> state(engine, layout, {0, {}, options});
+    EXPECT_EQ(state.memory().residual, Bytes(400'000));
+    EXPECT_EQ(state.memory().buckets, Bytes(4 * 6251 * 8 + 80'000 * 8));
+    EXPECT_EQ(state.memory(), state.planned_memory());
+  });
+}
+
 // The next layer is on its way while one computes, and no other.
 TEST(ModelState, GathersOneLayerAheadAtStage3) {
   const nn::Layout layout = layout_with({{4, 5, 6, 7}, {0, 1, 2, 3}});

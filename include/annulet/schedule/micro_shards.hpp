@@ -33,7 +33,8 @@ struct SumPass {
 // `most`: micro-shards of a pass, at least 1; passes are as long as that and the pieces allow.
 std::vector<SumPass> sum_passes(std::span<const Interval> pieces, Elements most);
 
-// What one rank of `world` sums by itself, in about as many passes as it accumulates micro-batches, or as it has pieces.
+// What one rank of `world` sums by itself, in about as many passes as it accumulates micro-batches, or as it has
+// pieces.
 struct SumShape {
   int micro_shards = 1;
   int world = 1, rank = 0;
