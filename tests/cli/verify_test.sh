@@ -53,11 +53,14 @@ expect_success "$annulet" train --config run.toml --reproducible 8 --out one
 for ranks in 2 3; do
   expect_success launch $ranks "$annulet" train --config run.toml --reproducible 8 --bucket 1kB --out "on-$ranks"
   grep -q '^sums  *in one fixed tree over 8 micro-shards' log || fail "does not tell of the tree"
-  grep -q '^reproducible: passes and norm in micro-shards .* x; partial sums .*; wire bytes 1\.[03]' log || fail "does not tell the cost"
+  grep -q '^reproducible: passes and norm in micro-shards .* x; wire bytes 1\.[03]' log || fail "does not tell the cost"
+  grep -q '^  partial sums  ' log || fail "does not count the partial sums"
   same one/weights.safetensors "on-$ranks/weights.safetensors"
 done
-expect_success launch 2 "$annulet" train --config run.toml --reproducible 8 --zero 1 --out stage-1
-same one/weights.safetensors stage-1/weights.safetensors
+for stage in 1 2 3; do
+  expect_success launch 3 "$annulet" train --config run.toml --reproducible 8 --zero $stage --out stage-$stage
+  same one/weights.safetensors stage-$stage/weights.safetensors
+done
 expect_success launch 3 "$annulet" train --config on-3/config.toml --out again
 same one/weights.safetensors again/weights.safetensors
 
@@ -65,6 +68,7 @@ same one/weights.safetensors again/weights.safetensors
 expect_failure "reproducible = 2 on 3 ranks" launch 3 "$annulet" train --config run.toml --reproducible 2
 expect_failure "reproducible = 65 is out of range" "$annulet" train --config run.toml --reproducible 65
 expect_failure "reproducible = 8 with algorithm = direct" "$annulet" train --config run.toml --reproducible 8 --algorithm direct
+expect_failure "reproducible = 8 with compress = bf16" "$annulet" train --config run.toml --reproducible 8 --compress bf16
 expect_failure "with accumulate = 5" launch 2 "$annulet" train --config run.toml --reproducible 8 --accumulate 5
 expect_failure "--tolerance with --reproducible" "$annulet" verify --config run.toml --reproducible 8 --tolerance 1
 expect_failure "--steps 0 trains nothing" "$annulet" verify --config run.toml --steps 0

@@ -24,8 +24,9 @@ std::string difference(int world, const std::function<void(int rank, std::span<f
   std::mutex mutex;
   collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
     collectives::Engine engine(std::move(transport), {});
-    const auto weights =
-        make_replicated_weights<float>(layout, schedule::gradient_buckets(sizes_of(layout), Bytes(4), {}));
+    const auto buckets = schedule::gradient_buckets(sizes_of(layout), Bytes(4), {});
+    MemoryAccount account("weights");
+    const auto weights = make_replicated_weights<float>(layout, buckets, account);
     std::vector<float> values{1, 2, 3, 4, 5, 6, 7, 8};
     spoil(rank, values);
     weights->assign({0, 8}, values);

@@ -27,7 +27,7 @@ class ReproducibleOverMpi : public testing::Test {
     comm::InProcessNetwork network(1);
     const auto alone = trained_weights(config, data, network.connect(0), Driver::blocking);
     for (const Driver driver : {Driver::blocking, Driver::polling, Driver::thread}) {
-      for (const int stage : {0, 1}) {
+      for (const int stage : {0, 1, 2, 3}) {
         config.zero = stage;
         EXPECT_TRUE(trained_weights(config, data, comm::make_mpi_transport(world_), driver) == alone)
             << to_text(driver) << ", stage " << stage << ", " << world_.size() << " ranks";

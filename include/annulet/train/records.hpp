@@ -94,84 +94,86 @@ struct MemoryRecord {
   std::string name;                     // "optimiser state"
   bool state = false;                   // of the model states: weights, gradients, optimiser state
   std::vector<Bytes> counted, planned;  // [rank]
-  // What summing in one fixed order costs.
-  struct ReproducibleCost {
-    Seconds in_micro_shards{0}, as_one_batch{0};  // passes and norm of the same samples, of the rank that loses most
-  };
+};
 
-  // Known before the first step.
-  struct RunInfo {
-    std::string model;  // its one-line description
-    Elements parameters = 0;
-    int ranks = 1;
-    std::string placement;  // "4 ranks on 1 node"
-    std::string driver, driver_reason;
-    std::string algorithm;  // "ring, segments of 262.1 kB"
-    std::vector<Bytes> buckets;
-    cost::Network network;
-    std::optional<double> calibration_residual;       // median, relative
-    std::optional<cost::StepPrediction> prediction;   // of a step, if there is a profile
-    std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
-    long steps = 0;
-    Elements train_samples = 0, test_samples = 0;
-    std::string sample = "sample";  // what a sample is called: of text, a window
-    std::string mpi, thread_level;
-    std::vector<std::string> warnings;
-    std::string sums;         // of a reproducible run: how, and what its bits depend on; else empty
-    std::string config_toml;  // the options with everything that was left open decided
-  };
+// What summing in one fixed order costs.
+struct ReproducibleCost {
+  Seconds in_micro_shards{0}, as_one_batch{0};  // passes and norm of the same samples, of the rank that loses most
+};
 
-  struct Summary {
-    std::uint64_t seed = 0;
-    int ranks = 1;
-    int zero = 0;                                       // the stage
-    std::string compress;                               // as the option is spelt
-    int reproducible = 0;                               // micro-shards
-    std::optional<ReproducibleCost> reproducible_cost;  // if there are any
-    std::string driver, algorithm;
-    Elements parameters = 0;
-    long steps = 0;
-    Elements global_batch = 0;
-    Bytes bucket_bytes{0};
-    std::optional<double> train_loss;       // of the last step
-    std::optional<Evaluation> evaluation;   // the last one
-    std::optional<Seconds> median_step;     // slowest rank's, first five steps left out
-    std::optional<Seconds> median_forward;  // likewise
-    std::optional<double> samples_per_second;
-    std::optional<Seconds> median_exposed, median_skew;
-    std::optional<ExposedTimes> exposed;                               // the same, collective by collective
-    std::optional<double> hidden_fraction;                             // 1 - exposed buckets / measured
-    Bytes wire_per_step{0}, planned_wire_per_step{0};                  // over all ranks; gradients and weights
-    Bytes dense_wire_per_step{0};                                      // the same without compression
-    Bytes payload{0}, dense_payload{0};                                // gradients that a rank brings to a step
-    std::optional<Seconds> median_pack, median_unpack;                 // of rank 0
-    std::vector<Bytes> wire_by_rank;                                   // per step
-    Bytes control_per_step{0};                                         // over all ranks
-    std::optional<Seconds> all_reduce_measured, all_reduce_predicted;  // medians of sampled steps
-    Flops flops_per_step;                                              // forward and backward of the global batch
-    FlopRate peak, gemm;        // FMA loop and large product, over the distinct cores in use
-    std::optional<double> mfu;  // flops / (median step x peak)
-    std::optional<double> hfu;  // the same with activations that are computed again counted
-    Bytes peak_rss{0};          // largest over ranks
-    std::vector<Bytes> peak_rss_by_rank;
-    std::vector<MemoryRecord> memory;
-    cost::Network network;
-    std::vector<StepCommunication> communication;     // of the sampled steps, the first five left out
-    std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
-    std::optional<Seconds> predicted_step;            // from a profile, before the first step
-    std::optional<Seconds> predicted_forward;         // of it
-    std::optional<ShownStep> shown;                   // if one was asked for
-    std::optional<Profile> profile;                   // of this run, if it was asked for
-  };
+// Known before the first step.
+struct RunInfo {
+  std::string model;  // its one-line description
+  Elements parameters = 0;
+  int ranks = 1;
+  std::string placement;  // "4 ranks on 1 node"
+  std::string driver, driver_reason;
+  std::string algorithm;  // "ring, segments of 262.1 kB"
+  std::vector<Bytes> buckets;
+  cost::Network network;
+  std::optional<double> calibration_residual;       // median, relative
+  std::optional<cost::StepPrediction> prediction;   // of a step, if there is a profile
+  std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
+  long steps = 0;
+  Elements train_samples = 0, test_samples = 0;
+  std::string sample = "sample";  // what a sample is called: of text, a window
+  std::string mpi, thread_level;
+  std::vector<std::string> warnings;
+  std::string sums;         // of a reproducible run: how, and what its bits depend on; else empty
+  std::string config_toml;  // the options with everything that was left open decided
+};
 
-  // Told by the trainer on rank 0, in this order; the others are told nothing.
-  class Observer {
-   public:
-    virtual ~Observer() = default;
-    virtual void begin(const RunInfo&) {}
-    virtual void step(const StepRecord&) {}
-    virtual void evaluated(long, const Evaluation&) {}
-    virtual void end(const Summary&, const std::vector<BucketRecord>&, const std::vector<StepRecord>&) {}
-  };
+struct Summary {
+  std::uint64_t seed = 0;
+  int ranks = 1;
+  int zero = 0;                                       // the stage
+  std::string compress;                               // as the option is spelt
+  int reproducible = 0;                               // micro-shards
+  std::optional<ReproducibleCost> reproducible_cost;  // if there are any
+  std::string driver, algorithm;
+  Elements parameters = 0;
+  long steps = 0;
+  Elements global_batch = 0;
+  Bytes bucket_bytes{0};
+  std::optional<double> train_loss;       // of the last step
+  std::optional<Evaluation> evaluation;   // the last one
+  std::optional<Seconds> median_step;     // slowest rank's, first five steps left out
+  std::optional<Seconds> median_forward;  // likewise
+  std::optional<double> samples_per_second;
+  std::optional<Seconds> median_exposed, median_skew;
+  std::optional<ExposedTimes> exposed;                               // the same, collective by collective
+  std::optional<double> hidden_fraction;                             // 1 - exposed buckets / measured
+  Bytes wire_per_step{0}, planned_wire_per_step{0};                  // over all ranks; gradients and weights
+  Bytes dense_wire_per_step{0};                                      // the same without compression
+  Bytes payload{0}, dense_payload{0};                                // gradients that a rank brings to a step
+  std::optional<Seconds> median_pack, median_unpack;                 // of rank 0
+  std::vector<Bytes> wire_by_rank;                                   // per step
+  Bytes control_per_step{0};                                         // over all ranks
+  std::optional<Seconds> all_reduce_measured, all_reduce_predicted;  // medians of sampled steps
+  Flops flops_per_step;                                              // forward and backward of the global batch
+  FlopRate peak, gemm;        // FMA loop and large product, over the distinct cores in use
+  std::optional<double> mfu;  // flops / (median step x peak)
+  std::optional<double> hfu;  // the same with activations that are computed again counted
+  Bytes peak_rss{0};          // largest over ranks
+  std::vector<Bytes> peak_rss_by_rank;
+  std::vector<MemoryRecord> memory;
+  cost::Network network;
+  std::vector<StepCommunication> communication;     // of the sampled steps, the first five left out
+  std::optional<cost::BucketCapChoice> bucket_cap;  // if it was left open
+  std::optional<Seconds> predicted_step;            // from a profile, before the first step
+  std::optional<Seconds> predicted_forward;         // of it
+  std::optional<ShownStep> shown;                   // if one was asked for
+  std::optional<Profile> profile;                   // of this run, if it was asked for
+};
+
+// Told by the trainer on rank 0, in this order; the others are told nothing.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void begin(const RunInfo&) {}
+  virtual void step(const StepRecord&) {}
+  virtual void evaluated(long, const Evaluation&) {}
+  virtual void end(const Summary&, const std::vector<BucketRecord>&, const std::vector<StepRecord>&) {}
+};
 
 }  // namespace annulet::train
