@@ -13,6 +13,7 @@ int train(const Arguments& arguments);
 int sample(const Arguments& arguments);
 int plan(const Arguments& arguments);
 int ring(const Arguments& arguments);
+int verify(const Arguments& arguments);
 
 // Whether this is the launcher's first process, as far as its environment says.
 bool first_process();

@@ -24,7 +24,8 @@ constexpr std::array kCommands{
     Command{"calibrate", "measure the links between the ranks and write a machine file", calibrate},
     Command{"bench", "measure collectives beside MPI's own and beside their prediction", bench},
     Command{"plan", "what training will cost on machines that need not be there", plan},
-    Command{"ring", "step through a collective: what each rank holds and sends", ring}};
+    Command{"ring", "step through a collective: what each rank holds and sends", ring},
+    Command{"verify", "train on all ranks and on one, and compare what comes out", verify}};
 
 std::string usage() {
   std::string text =

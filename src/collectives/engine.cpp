@@ -362,7 +362,8 @@ const comm::Traffic& Engine::traffic() const { return core_->transport().traffic
 void require_same_operations(const comm::Communicator& communicator, const Engine& engine) {
   std::vector<std::int64_t> sizes;
   const auto bytes_of = [&](std::size_t i) {
-    return static_cast<std::int64_t>(engine.spec(OperationId{i}).data.size());
+    const OperationSpec& spec = engine.spec(OperationId{i});
+    return static_cast<std::int64_t>(spec.common_bytes > 0 ? spec.common_bytes : spec.data.size());
   };
   for (std::size_t i = 0; i < engine.declared(); ++i) sizes.push_back(bytes_of(i));
   const std::int64_t mine = static_cast<std::int64_t>(sizes.size());

@@ -47,7 +47,8 @@ struct Depth {
 // C = start + A B for those rows and all columns of B; A has at most kTileRows rows.
 template <class T>
 void multiply(Elements rows, Factor<T> a, const Panels<T>& b, Depth depth, const Sum<T>& sum) {
-  const auto& [start, c] = sum;
+  const Rows<const T> start = sum.start;
+  const Rows<T> c = sum.c;
   for (Elements j = 0; j < b.columns(); j += kTileColumns<T>) {
     const Elements columns = std::min(kTileColumns<T>, b.columns() - j);
     multiply_tile<T>({rows, depth.count, columns}, a, b.at(depth.first, j / kTileColumns<T>),

@@ -7,6 +7,8 @@
 
 namespace annulet::nn::blas {
 
+extern const char* const kName;  // "own", or "own and BLAS"
+
 // As the functions of product.hpp.
 template <class T>
 bool multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress);

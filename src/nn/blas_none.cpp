@@ -2,6 +2,8 @@
 
 namespace annulet::nn::blas {
 
+const char* const kName = "own";
+
 template <class T>
 bool multiply_forward(Matrix<const T>, Matrix<const T>, const T*, Matrix<T>, Progress&) {
   return false;

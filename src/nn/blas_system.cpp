@@ -7,6 +7,9 @@
 #include "nn/blas.hpp"
 
 namespace annulet::nn::blas {
+
+const char* const kName = "own, large ones BLAS";
+
 namespace {
 
 // Panels of about half a millisecond, with a pulse() after each; small ones would be packed too often.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "annulet/base/error.hpp"
+#include "nn/product.hpp"
 
 namespace annulet::nn {
 namespace {
@@ -39,21 +40,41 @@ void Embedding<T>::forward(const Pass<T>& pass, std::span<const std::int32_t> to
 }
 
 template <class T>
-void Embedding<T>::backward(const Pass<T>& pass, std::span<const std::int32_t> tokens, Matrix<const T> dy) const {
+void Embedding<T>::backward(const Pass<T>& pass, std::span<const std::int32_t> tokens, Matrix<const T> dy,
+                            const SharedHead<T>& head) const {
   const auto [vocabulary, context, width, initial, shared] = options_;
   pass.progress.gradient_begins(positions_.tensor);
-  T* positions = pass.gradient(positions_);
-  if (pass.accumulate == Accumulate::overwrite) std::fill_n(positions, context * width, T(0));
-  for (Elements r = 0; r < dy.rows; ++r) add_row(dy.row(r), width, positions + r % pass.time * width);
+  const auto by_position = [&](Elements row, Elements rows, T* to, Accumulate how) {
+    if (how == Accumulate::overwrite) std::fill_n(to, options_.context * options_.width, T(0));
+    for (Elements r = row; r < row + rows; ++r) add_row(dy.row(r), dy.columns, to + r % pass.time * dy.columns);
+  };
+  pass.sum_over_rows(dy.rows, context * width, pass.gradient(positions_), by_position);
   pass.progress.gradient_ready(positions_.tensor);
 
   pass.progress.gradient_begins(tokens_.tensor);
-  T* table = pass.gradient(tokens_);
-  if (pass.accumulate == Accumulate::overwrite && !shared) std::fill_n(table, vocabulary * width, T(0));
-  for (Elements r = 0; r < dy.rows; ++r) {
-    add_row(dy.row(r), width, table + tokens[static_cast<std::size_t>(r)] * width);
-  }
+  const auto by_token = [&](Elements row, Elements rows, T* to, Accumulate how) {
+    begin_token_gradients(pass, {row, rows}, head, to, how);
+    for (Elements r = row; r < row + rows; ++r) {
+      add_row(dy.row(r), dy.columns, to + tokens[static_cast<std::size_t>(r)] * dy.columns);
+    }
+  };
+  pass.sum_over_rows(dy.rows, vocabulary * width, pass.gradient(tokens_), by_token);
   pass.progress.gradient_ready(tokens_.tensor);
+}
+
+// What the embedding's own part of some rows is added to.
+template <class T>
+void Embedding<T>::begin_token_gradients(const Pass<T>& pass, Rows rows, const SharedHead<T>& head, T* to,
+                                         Accumulate how) const {
+  const auto [vocabulary, context, width, initial, shared] = options_;
+  if (!head.normed.empty()) {
+    const Matrix<const T> d_logits(head.d_logits.row(rows.first), rows.count, vocabulary);
+    const Matrix<const T> normed(head.normed.row(rows.first), rows.count, width);
+    multiply_outer(d_logits, normed, Matrix<T>(to, vocabulary, width), MicroShards{std::span(&rows.count, 1)},
+                   pass.progress);
+  } else if (how == Accumulate::overwrite && !(shared && pass.micro_shards.empty())) {
+    std::fill_n(to, vocabulary * width, T(0));
+  }
 }
 
 template class Embedding<float>;

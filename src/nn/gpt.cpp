@@ -100,6 +100,8 @@ class Gpt final : public Model<T> {
   void embed(const Pass<T>& pass, std::span<const std::int32_t> tokens);
   void embedding_backward(const Pass<T>& pass, std::span<const std::int32_t> tokens);
   void head_backward(const Pass<T>& pass);
+  // A tied tensor's gradient is whole for each micro-shard before the tree adds it up.
+  bool adds_head_to_embedding(const Pass<T>& pass) const { return options_.tied && !pass.micro_shards.empty(); }
   double block_products(Elements samples) const;
   double attention_products(Elements samples) const;
 
@@ -117,6 +119,7 @@ class Gpt final : public Model<T> {
   std::unique_ptr<LossFunction<T>> loss_;
   std::vector<AlignedVector<T>> inputs_;  // [block]: x_l; the last one is the final norm's
   AlignedVector<T> normed_, logits_, d_logits_, d_x_;
+  TreeScratch<T> tree_;           // sums of micro-shards
   Elements rows_ = 0, time_ = 1;  // of the last forward pass
   Mode mode_ = Mode::train;
 };
@@ -177,6 +180,7 @@ template <class T>
 Elements Gpt<T>::checked_time(const Batch<T>& batch, TensorValues<const T> weights) const {
   ANNULET_EXPECTS(batch.samples >= 0 && batch.samples <= capacity_, "a batch fits the capacity of the model");
   ANNULET_EXPECTS(weights.hold(layout_), "weights are of all tensors");
+  require_whole_micro_shards(batch);
   if (batch.samples == 0) return 1;
   const Elements tokens = std::ssize(batch.tokens), time = tokens / batch.samples;
   ANNULET_EXPECTS(tokens == batch.samples * time && time >= 1 && time <= options_.context,
@@ -189,8 +193,12 @@ LossSums Gpt<T>::forward(const Batch<T>& batch, TensorValues<const T> weights, M
   time_ = checked_time(batch, weights);
   rows_ = batch.samples * time_;
   mode_ = mode;
-  const Pass<T> pass{
-      .progress = progress, .weights = weights, .mode = mode, .first_draw = batch.first_draw, .time = time_};
+  const Pass<T> pass{.progress = progress,
+                     .weights = weights,
+                     .mode = mode,
+                     .first_draw = batch.first_draw,
+                     .time = time_,
+                     .micro_shards = batch.micro_shards};
   embed(pass, batch.tokens);
   for (Elements l = 0; l < options_.layers; ++l) {
     progress.weights_needed(layer_of_block(l));
@@ -204,8 +212,12 @@ LossSums Gpt<T>::forward(const Batch<T>& batch, TensorValues<const T> weights, M
   progress.weights_done(0);
   if (options_.tied) progress.weights_done(layer_of_tokens());
   progress.pulse();
-  if (batch.labels.empty()) return {};
-  return loss_->forward({batch.labels, {}}, rows(logits_, options_.vocabulary));
+  if (batch.labels.empty()) {
+    std::ranges::fill(batch.losses, 0.0);
+    return {};
+  }
+  return loss_->forward({batch.labels, {}}, rows(logits_, options_.vocabulary), {batch.micro_shards, time_},
+                        batch.losses);
 }
 
 template <class T>
@@ -230,7 +242,9 @@ void Gpt<T>::backward(const Batch<T>& batch, TensorValues<const T> weights, Tens
                      .accumulate = accumulate,
                      .mode = mode_,
                      .first_draw = batch.first_draw,
-                     .time = time_};
+                     .time = time_,
+                     .micro_shards = batch.micro_shards,
+                     .tree = &tree_};
   loss_->backward({batch.labels, {}}, rows(logits_, options_.vocabulary), scale, rows(d_logits_, options_.vocabulary));
   if (options_.tied) progress.weights_needed(layer_of_tokens());
   progress.weights_needed(0);
@@ -258,19 +272,29 @@ void Gpt<T>::head_backward(const Pass<T>& pass) {
                           .weights = pass.weights,
                           .gradients = pass.gradients,
                           .accumulate = pass.accumulate,
-                          .time = time_};
-  const Matrix<T> d_normed = rows(scratch_.d_normed, width);
-  head_.backward(head_pass, rows(normed_, width), {}, rows(d_logits_, options_.vocabulary), d_normed);
+                          .time = time_,
+                          .micro_shards = pass.micro_shards,
+                          .tree = pass.tree};
+  const Matrix<T> d_normed = rows(scratch_.d_normed, width), d_logits = rows(d_logits_, options_.vocabulary);
+  if (adds_head_to_embedding(pass)) {
+    head_.input_gradient(head_pass, d_logits, d_normed);
+  } else {
+    head_.backward(head_pass, rows(normed_, width), {}, d_logits, d_normed);
+  }
   norm_.backward(pass, input(options_.layers), rows(normed_, width), d_normed, rows(d_x_, width));
 }
 
 template <class T>
 void Gpt<T>::embedding_backward(const Pass<T>& pass, std::span<const std::int32_t> tokens) {
-  const Matrix<T> d = rows(d_x_, options_.width);
-  if (!dropout_) return embedding_.backward(pass, tokens, d);
-  const Matrix<T> dropped = rows(scratch_.d_normed, options_.width);
-  dropout_->backward(pass, {}, {}, d, dropped);
-  embedding_.backward(pass, tokens, dropped);
+  Matrix<T> d = rows(d_x_, options_.width);
+  if (dropout_) {
+    const Matrix<T> dropped = rows(scratch_.d_normed, options_.width);
+    dropout_->backward(pass, {}, {}, d, dropped);
+    d = dropped;
+  }
+  SharedHead<T> head;
+  if (adds_head_to_embedding(pass)) head = {rows(d_logits_, options_.vocabulary), rows(normed_, options_.width)};
+  embedding_.backward(pass, tokens, d, head);
 }
 
 // Multiply-adds of a forward pass: of the blocks' Linears, and of the attention, whose products are counted whole, as

@@ -5,6 +5,7 @@
 // Every element of C is one chain of multiply-adds over k ascending, so its bits depend on nothing around it.
 // Cost: a step takes rows x vectors multiply-adds for rows + vectors loads; 24 for 10 with 32 registers.
 #include <Eigen/Core>
+#include <span>
 
 #include "annulet/base/units.hpp"
 
@@ -40,17 +41,34 @@ struct Factor {
   Elements row, step;
 };
 
-// C = start + A B; the rows of `start` may all be the same one (0 apart). A null `start` adds nothing.
+// C = start + A B; the rows of `start` may all be the same one (0 apart). A null `start` adds nothing. Then each of
+// `more` is added, in order.
 template <class T>
 struct Sum {
   Rows<const T> start;
   Rows<T> c;
+  std::span<const Rows<const T>> more{};
+};
+
+// Some steps of the inner dimension, and what becomes of their product.
+template <class T>
+struct TilePart {
+  Elements depth;
+  Sum<T> sum;
 };
 
 // b [depth, kTileColumns], aligned to 64 bytes; its columns up to the next multiple of kLanes are read and not used.
 // 1 <= rows <= kTileRows, 1 <= columns <= kTileColumns.
 template <class T>
 void multiply_tile(Shape shape, const Factor<T>& a, const T* b, const Sum<T>& sum);
+
+// Parts that follow each other in A and B, one after the other: what one writes the next ones may add. Cheaper than a
+// call for each where they are short.
+struct TileSize {
+  Elements rows, columns;
+};
+template <class T>
+void multiply_tile(TileSize size, Factor<T> a, const T* b, std::span<const TilePart<T>> parts);
 
 // B as the tile wants it, [depth, kTileColumns]; up to the next multiple of kLanes, columns that B lacks are zeros.
 // pack_rows: B (k, j) = b.data[k * b.row + j]; pack_transpose: B (k, j) = b.data[j * b.row + k].

@@ -59,7 +59,7 @@ void LayerNorm<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const
   using P = Packet<T>;
   pass.progress.gradient_begins(bias_.tensor);
   pass.progress.gradient_begins(weight_.tensor);
-  add_parameter_gradients(pass, x, dy);
+  parameter_gradients(pass, x, dy);
   pass.progress.gradient_ready(bias_.tensor);
   pass.progress.gradient_ready(weight_.tensor);
   if (dx.empty()) return;
@@ -81,16 +81,32 @@ void LayerNorm<T>::backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const
   }
 }
 
+// Micro-shards are added up with both tensors side by side.
 template <class T>
-void LayerNorm<T>::add_parameter_gradients(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> dy) const {
-  using P = Packet<T>;
+void LayerNorm<T>::parameter_gradients(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> dy) const {
   T* d_weight = pass.gradient(weight_);
   T* d_bias = pass.gradient(bias_);
+  if (!pass.micro_shards.empty()) {
+    T* const both = pass.tree->at(kMostTreeLevels, 2 * width_);
+    pass.sum_over_rows(x.rows, 2 * width_, both, [&](Elements row, Elements rows, T* to, Accumulate) {
+      std::fill_n(to, 2 * width_, T(0));
+      sum_parameter_gradients({row, rows}, x, dy, to, to + width_);
+    });
+    std::copy_n(both, width_, d_bias), std::copy_n(both + width_, width_, d_weight);
+    return;
+  }
   if (pass.accumulate == Accumulate::overwrite) {
     std::fill_n(d_weight, width_, T(0));
     std::fill_n(d_bias, width_, T(0));
   }
-  for (Elements r = 0; r < x.rows; ++r) {
+  sum_parameter_gradients({0, x.rows}, x, dy, d_bias, d_weight);
+}
+
+template <class T>
+void LayerNorm<T>::sum_parameter_gradients(Rows rows, Matrix<const T> x, Matrix<const T> dy, T* d_bias,
+                                           T* d_weight) const {
+  using P = Packet<T>;
+  for (Elements r = rows.first; r < rows.first + rows.count; ++r) {
     const Moments& moments = moments_[static_cast<std::size_t>(r)];
     const P mean = splat<T>(moments.mean), inverse = splat<T>(moments.inverse_deviation);
     transform(

@@ -26,7 +26,13 @@ class LayerNorm final : public Layer<T> {
     T mean, inverse_deviation;
   };
 
-  void add_parameter_gradients(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> dy) const;
+  void parameter_gradients(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> dy) const;
+
+  // Of some rows.
+  struct Rows {
+    Elements first, count;
+  };
+  void sum_parameter_gradients(Rows rows, Matrix<const T> x, Matrix<const T> dy, T* d_bias, T* d_weight) const;
 
   std::string name_;
   Elements width_;

@@ -26,6 +26,9 @@ class Linear final : public Layer<T> {
   void forward(const Pass<T>& pass, Matrix<const T> x, Matrix<T> y) override;
   void backward(const Pass<T>& pass, Matrix<const T> x, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx) override;
 
+  // The last part of backward: dx, if anybody wants it.
+  void input_gradient(const Pass<T>& pass, Matrix<const T> dy, Matrix<T> dx) const;
+
  private:
   LinearOptions options_;
   TensorPlace weight_, bias_;

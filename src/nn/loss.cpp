@@ -15,10 +15,11 @@ class CrossEntropy final : public LossFunction<T> {
  public:
   CrossEntropy(Elements outputs, Elements capacity) : probabilities_(static_cast<std::size_t>(outputs * capacity)) {}
 
-  LossSums forward(const Targets<T>& targets, Matrix<const T> outputs) override {
+  using LossFunction<T>::forward;
+  LossSums forward(const Targets<T>& targets, Matrix<const T> outputs, Elements first, Elements end) override {
     ANNULET_EXPECTS(std::ssize(targets.labels) == outputs.rows, "there is one label per row");
     LossSums sums;
-    for (Elements r = 0; r < outputs.rows; ++r) {
+    for (Elements r = first; r < end; ++r) {
       const Elements label = targets.labels[index(r)];
       if (label == kNoLabel) continue;
       ++sums.targets;
@@ -67,10 +68,11 @@ class CrossEntropy final : public LossFunction<T> {
 template <class T>
 class SquaredError final : public LossFunction<T> {
  public:
-  LossSums forward(const Targets<T>& targets, Matrix<const T> outputs) override {
+  using LossFunction<T>::forward;
+  LossSums forward(const Targets<T>& targets, Matrix<const T> outputs, Elements first, Elements end) override {
     ANNULET_EXPECTS(std::ssize(targets.values) == outputs.size(), "there is one value per output");
-    LossSums sums{.targets = outputs.rows};
-    for (Elements r = 0; r < outputs.rows; ++r) {
+    LossSums sums{.targets = end - first};
+    for (Elements r = first; r < end; ++r) {
       double squares = 0;
       for (Elements c = 0; c < outputs.columns; ++c) {
         const double difference = static_cast<double>(outputs.row(r)[c]) - value(targets, r * outputs.columns + c);
@@ -97,11 +99,31 @@ class SquaredError final : public LossFunction<T> {
 }  // namespace
 
 template <class T>
+LossSums LossFunction<T>::forward(const Targets<T>& targets, Matrix<const T> outputs, MicroShards micro_shards,
+                                  std::span<double> losses) {
+  if (micro_shards.samples.empty()) return forward(targets, outputs);
+  ANNULET_EXPECTS(losses.size() == micro_shards.samples.size(), "there is a loss for each micro-shard");
+  LossSums all;
+  Elements row = 0;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    const Elements end = row + micro_shards.samples[i] * micro_shards.rows_of_sample;
+    const LossSums sums = forward(targets, outputs, row, end);
+    losses[i] = sums.loss;
+    all.loss += sums.loss, all.correct += sums.correct, all.targets += sums.targets;
+    row = end;
+  }
+  ANNULET_EXPECTS(row == outputs.rows, "every row belongs to a micro-shard");
+  return all;
+}
+
+template <class T>
 std::unique_ptr<LossFunction<T>> make_loss(Loss kind, Elements outputs, Elements capacity) {
   if (kind == Loss::mse) return std::make_unique<SquaredError<T>>();
   return std::make_unique<CrossEntropy<T>>(outputs, capacity);
 }
 
+template class LossFunction<float>;
+template class LossFunction<double>;
 template std::unique_ptr<LossFunction<float>> make_loss<float>(Loss, Elements, Elements);
 template std::unique_ptr<LossFunction<double>> make_loss<double>(Loss, Elements, Elements);
 

@@ -6,6 +6,7 @@
 
 #include "annulet/nn/mlp.hpp"
 #include "nn/matrix.hpp"
+#include "nn/product.hpp"
 
 namespace annulet::nn {
 
@@ -21,8 +22,17 @@ class LossFunction {
  public:
   virtual ~LossFunction() = default;
 
-  // outputs [rows, outputs]
-  virtual LossSums forward(const Targets<T>& targets, Matrix<const T> outputs) = 0;
+  // Of rows [first, end) of outputs [rows, outputs]; what backward needs of them is kept.
+  virtual LossSums forward(const Targets<T>& targets, Matrix<const T> outputs, Elements first, Elements end) = 0;
+
+  // Of all rows.
+  LossSums forward(const Targets<T>& targets, Matrix<const T> outputs) {
+    return forward(targets, outputs, 0, outputs.rows);
+  }
+
+  // Of all rows; losses[i] becomes the sum of micro-shard i.
+  LossSums forward(const Targets<T>& targets, Matrix<const T> outputs, MicroShards micro_shards,
+                   std::span<double> losses);
 
   // d_outputs [rows, outputs] = gradient of (sum of the rows' losses) x scale, of the last forward pass.
   virtual void backward(const Targets<T>& targets, Matrix<const T> outputs, double scale,

@@ -73,6 +73,7 @@ class Mlp final : public Model<T> {
   mutable std::vector<AlignedVector<T>> values_;  // [k - 1]: h_k, [capacity, width]
   std::vector<AlignedVector<T>> masks_;           // of the Dropouts
   std::array<AlignedVector<T>, 2> gradients_;     // of h_k, in turns
+  TreeScratch<T> tree_;                           // sums of micro-shards
   Elements samples_ = 0;                          // of the last forward pass
 };
 
@@ -129,6 +130,7 @@ void Mlp<T>::check(const Batch<T>& batch, TensorValues<const T> weights) const {
   ANNULET_EXPECTS(batch.samples >= 0 && batch.samples <= capacity_, "a batch fits the capacity of the model");
   ANNULET_EXPECTS(batch.features.size() == index(batch.samples * options_.widths.front()), "features are [B, inputs]");
   ANNULET_EXPECTS(weights.hold(layout_), "weights are of all tensors");
+  require_whole_micro_shards(batch);
 }
 
 template <class T>
@@ -152,14 +154,19 @@ template <class T>
 LossSums Mlp<T>::forward(const Batch<T>& batch, TensorValues<const T> weights, Mode mode, Progress& progress) {
   check(batch, weights);
   samples_ = batch.samples;
-  const Pass<T> pass{.progress = progress, .weights = weights, .mode = mode, .first_draw = batch.first_draw};
+  const Pass<T> pass{.progress = progress,
+                     .weights = weights,
+                     .mode = mode,
+                     .first_draw = batch.first_draw,
+                     .micro_shards = batch.micro_shards};
   for (std::size_t k = 0; k < layers_.size(); ++k) {
     if (numbers_[k]) progress.weights_needed(*numbers_[k]);
     layers_[k]->forward(pass, input(k, batch), values(k + 1, batch.samples));
     if (numbers_[k]) progress.weights_done(*numbers_[k]);
     progress.pulse();
   }
-  return loss_->forward({batch.labels, batch.values}, values(layers_.size(), batch.samples));
+  return loss_->forward({batch.labels, batch.values}, values(layers_.size(), batch.samples), {batch.micro_shards, 1},
+                        batch.losses);
 }
 
 template <class T>
@@ -168,7 +175,12 @@ void Mlp<T>::backward(const Batch<T>& batch, TensorValues<const T> weights, Tens
   check(batch, weights);
   ANNULET_EXPECTS(batch.samples == samples_, "backward follows the forward pass of the same batch");
   ANNULET_EXPECTS(gradients.hold(layout_), "gradients are of all tensors");
-  const Pass<T> pass{.progress = progress, .weights = weights, .gradients = gradients, .accumulate = accumulate};
+  const Pass<T> pass{.progress = progress,
+                     .weights = weights,
+                     .gradients = gradients,
+                     .accumulate = accumulate,
+                     .micro_shards = batch.micro_shards,
+                     .tree = &tree_};
   const Elements n = batch.samples;
   loss_->backward({batch.labels, batch.values}, values(layers_.size(), n), scale, gradient(layers_.size(), n));
   for (std::size_t k = layers_.size(); k-- > 0;) {

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <array>
 
+#include "annulet/base/sum_tree.hpp"
 #include "nn/blas.hpp"
 #include "nn/kernel.hpp"
 #include "nn/product.hpp"
@@ -82,13 +84,139 @@ void forward_transposed(Matrix<const T> x, Matrix<const T> w, const T* bias, Mat
   }
 }
 
+// C = sum in the tree over micro-shards of A^T B. What is done to each tile is planned once: sums that wait for their
+// right neighbour lie in slots on the stack, one for each level of the tree, and the part that completes the neighbour
+// adds them to it. Up to kDepth rows all parts of a tile follow each other, and its sums stay in the first-level cache;
+// above, blocks of several tiles take one part after the other, and B is packed anew for each block.
+template <class T>
+class TreeOfProducts {
+ public:
+  TreeOfProducts(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, MicroShards micro_shards, Pulses& pulses)
+      : a_(a), b_(b), c_(c), rows_of_sample_(micro_shards.rows_of_sample), pulses_(pulses) {
+    plan(micro_shards.samples, nullptr, nullptr, 0);
+  }
+
+  void run() {
+    for (column_ = 0; column_ < c_.columns; column_ += kTileColumns<T>) {
+      columns_ = std::min(kTileColumns<T>, c_.columns - column_);
+      b_.rows <= kDepth ? multiply_tiles() : multiply_blocks();
+    }
+  }
+
+ private:
+  static constexpr Elements kBlockRows = 16 * kTileRows;
+  static constexpr std::size_t kLevels = 6;
+  static_assert(Elements{1} << kLevels >= kMostMicroShards);
+
+  // A slot that waits, and the next one.
+  struct Waiting {
+    Rows<const T> slot;
+    const Waiting* next;
+  };
+
+  // One micro-shard's product and the slots that it completes; the last one makes C, the others a slot.
+  struct Leaf {
+    TilePart<T> part{};
+    std::array<Rows<const T>, kLevels> slots{};
+  };
+
+  std::span<Leaf> leaves() { return std::span(leaves_).first(leaf_count_); }
+
+  void plan(std::span<const Elements> samples, const Waiting* waiting, T* to, std::size_t level) {
+    if (samples.size() == 1) {
+      Leaf& leaf = leaves_[leaf_count_++];
+      std::size_t count = 0;
+      for (; waiting != nullptr; waiting = waiting->next) leaf.slots[count++] = waiting->slot;
+      leaf.part = {samples.front() * rows_of_sample_,
+                   {{nullptr, 0}, {to, kTileColumns<T>}, std::span(leaf.slots).first(count)}};
+      return;
+    }
+    const auto half = static_cast<std::size_t>(first_half(std::ssize(samples)));
+    plan(samples.first(half), nullptr, slots_[level], level + 1);
+    const Waiting both{{slots_[level], kTileColumns<T>}, waiting};
+    plan(samples.subspan(half), &both, to, level + 1);
+  }
+
+  void multiply_tiles() {
+    std::array<TilePart<T>, kMostMicroShards> parts;
+    for (std::size_t i = 0; i < leaf_count_; ++i) parts[i] = leaves_[i].part;
+    pack(0, b_.rows);
+    for (Elements row = 0; row < c_.rows; row += kTileRows) {
+      const Elements rows = std::min<Elements>(kTileRows, c_.rows - row);
+      parts[leaf_count_ - 1].sum.c = {c_.row(row) + column_, c_.columns};
+      multiply_tile<T>({rows, columns_}, {a_.data + row, 1, a_.columns}, panel_, std::span(parts).first(leaf_count_));
+      pulses_.worked(rows * columns_ * b_.rows);
+    }
+  }
+
+  void multiply_blocks() {
+    for (row_ = 0; row_ < c_.rows; row_ += kBlockRows) {
+      rows_ = std::min(kBlockRows, c_.rows - row_);
+      Elements first = 0;
+      for (const Leaf& leaf : leaves()) {
+        multiply_block(leaf, first);
+        first += leaf.part.depth;
+      }
+    }
+  }
+
+  // A micro-shard in pieces of the inner dimension: earlier ones go to a slot of their own, to which the last is added.
+  void multiply_block(const Leaf& leaf, Elements first) {
+    const Elements depth = leaf.part.depth, whole = block_depth(depth);
+    const Rows<T> earlier{slots_[kLevels], kTileColumns<T>};
+    const Rows<T> c = leaf.part.sum.c.data ? leaf.part.sum.c : Rows<T>{c_.row(row_) + column_, c_.columns};
+    Sum<T> sum{{nullptr, 0}, earlier};
+    Elements k = 0;
+    for (; k + whole < depth; k += whole) {
+      multiply_steps({first + k, whole}, sum);
+      sum.start = {earlier.data, earlier.row};
+    }
+    multiply_steps({first + k, depth - k}, {sum.start, c, leaf.part.sum.more});
+  }
+
+  struct Steps {
+    Elements first, count;
+  };
+
+  void multiply_steps(Steps steps, const Sum<T>& sum) {
+    pack(steps.first, steps.count);
+    for (Elements i = 0; i < rows_; i += kTileRows) {
+      const auto moved = [i](auto rows) {
+        if (rows.data) rows.data += i * rows.row;
+        return rows;
+      };
+      std::array<Rows<const T>, kLevels> slots;
+      std::ranges::transform(sum.more, slots.begin(), moved);
+      const Elements rows = std::min<Elements>(kTileRows, rows_ - i);
+      multiply_tile<T>({rows, steps.count, columns_}, {a_.row(steps.first) + row_ + i, 1, a_.columns}, panel_,
+                       {moved(sum.start), moved(sum.c), std::span(slots).first(sum.more.size())});
+      pulses_.worked(rows * columns_ * steps.count);
+    }
+  }
+
+  void pack(Elements first, Elements depth) {
+    pack_rows<T>(depth, columns_, {b_.row(first) + column_, b_.columns}, panel_);
+  }
+
+  Matrix<const T> a_, b_;
+  Matrix<T> c_;
+  Elements rows_of_sample_;
+  Pulses& pulses_;
+  Elements row_ = 0, rows_ = 0, column_ = 0, columns_ = 0;  // of C: the block
+  std::array<Leaf, kMostMicroShards> leaves_;
+  std::size_t leaf_count_ = 0;
+  alignas(64) T panel_[kDepth * kTileColumns<T>];
+  alignas(64) T slots_[kLevels + 1][kBlockRows * kTileColumns<T>];
+};
+
 }  // namespace
 
 void prepare_products() { blas::prepare(); }
 
 template <class T>
-void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress) {
-  if (blas::multiply_forward(x, w, bias, y, progress)) return;
+void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matrix<T> y, Progress& progress,
+                      Products products) {
+  if (products == Products::fastest && blas::multiply_forward(x, w, bias, y, progress)) return;
   Pulses pulses(progress);
   const bool w_is_small = w.size() <= x.rows * (w.rows + w.columns);
   if (!w_is_small) return forward_transposed(x, w, bias, y, pulses);
@@ -96,8 +224,8 @@ void multiply_forward(Matrix<const T> x, Matrix<const T> w, const T* bias, Matri
 }
 
 template <class T>
-void multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress) {
-  if (blas::multiply_backward(dy, w, dx, progress)) return;
+void multiply_backward(Matrix<const T> dy, Matrix<const T> w, Matrix<T> dx, Progress& progress, Products products) {
+  if (products == Products::fastest && blas::multiply_backward(dy, w, dx, progress)) return;
   Pulses pulses(progress);
   multiply<T>({dy.rows, dy.columns, w.columns}, {dy.data, dy.columns, 1}, rows_of_b(w), {nullptr, 0}, dx, pulses);
 }
@@ -112,10 +240,18 @@ void multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, Accumul
               {overwrite ? nullptr : dw.data, dw.columns}, dw, pulses);
 }
 
-#define ANNULET_INSTANTIATE(T)                                                                         \
-  template void multiply_forward<T>(Matrix<const T>, Matrix<const T>, const T*, Matrix<T>, Progress&); \
-  template void multiply_backward<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Progress&);          \
-  template void multiply_outer<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Accumulate, Progress&);
+template <class T>
+void multiply_outer(Matrix<const T> dy, Matrix<const T> x, Matrix<T> dw, MicroShards micro_shards, Progress& progress) {
+  ANNULET_EXPECTS(std::ssize(micro_shards.samples) <= kMostMicroShards, "the tree's levels fit the stack");
+  Pulses pulses(progress);
+  TreeOfProducts<T>(dy, x, dw, micro_shards, pulses).run();
+}
+
+#define ANNULET_INSTANTIATE(T)                                                                                   \
+  template void multiply_forward<T>(Matrix<const T>, Matrix<const T>, const T*, Matrix<T>, Progress&, Products); \
+  template void multiply_backward<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Progress&, Products);          \
+  template void multiply_outer<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, Accumulate, Progress&);           \
+  template void multiply_outer<T>(Matrix<const T>, Matrix<const T>, Matrix<T>, MicroShards, Progress&);
 ANNULET_INSTANTIATE(float)
 ANNULET_INSTANTIATE(double)
 #undef ANNULET_INSTANTIATE

@@ -100,9 +100,14 @@ void GradientSync<T>::declare(const SyncOptions& options, std::vector<Traffic> t
     wire_.push_back(bucket.exchange.element * schedule::sent_elements(*plan));
     planned_ += wire_.back();
     operations_.push_back(
-        engine_.declare({fmt::format("{} of gradient bucket {} of {}", to_text(bucket.exchange.collective),
-                                     operations_.size() + 1, traffic.size()),
-                         comm::Purpose::gradients, bucket.element, std::move(plan), bucket.data, bucket.finish}));
+        engine_.declare({.name = fmt::format("{} of gradient bucket {} of {}", to_text(bucket.exchange.collective),
+                                             operations_.size() + 1, traffic.size()),
+                         .purpose = comm::Purpose::gradients,
+                         .element = bucket.element,
+                         .plan = std::move(plan),
+                         .data = bucket.data,
+                         .finish = bucket.finish,
+                         .common_bytes = static_cast<std::size_t>(bucket.exchange.bytes().value())}));
   }
 }
 
@@ -192,6 +197,11 @@ Bytes GradientSync<T>::payload() const {
   Bytes bytes{0};
   for (const schedule::Exchange& exchange : exchanges_) bytes += schedule::payload(exchange, engine_.world());
   return bytes;
+}
+
+template <class T>
+void GradientSync<T>::add_owned_squares(OrderFreeSum& sum) const {
+  for (std::size_t b = 0; b < buckets_.size(); ++b) sum.add_squares(summed(b, shard_[b]));
 }
 
 template <class T>

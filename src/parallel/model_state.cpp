@@ -4,6 +4,7 @@
 
 #include "annulet/base/error.hpp"
 #include "annulet/parallel/sparse_gradients.hpp"
+#include "reproducible_gradients.hpp"
 #include "sharded_gradients.hpp"
 
 namespace annulet::parallel {
@@ -15,12 +16,19 @@ std::unique_ptr<GradientSync<T>> make_gradients(collectives::Engine& engine, con
                                                 const ModelStateOptions& options) {
   const bool sparse = options.sync.compression.kind == schedule::Compression::Kind::top_k;
   ANNULET_EXPECTS(!sparse || options.stage == 0, "sparse gradients are gathered whole by every rank");
+  if (keeps_slots(options.sync, options.stage, engine.world(), options.accumulate)) {
+    return std::make_unique<ReproducibleGradients<T>>(
+        engine, layout, options.sync, options.stage,
+        schedule::rank_sums(
+            {options.sync.micro_shards, engine.world(), engine.rank(), options.accumulate, options.stage == 3}),
+        accounts);
+  }
   if (options.stage >= 2) {
     return std::make_unique<ShardedGradients<T>>(
         engine, layout, buckets_of(layout, options.stage, Bytes(sizeof(T)), options.sync), options.sync, accounts);
   }
   all.resize(static_cast<std::size_t>(layout.size()));
-  if (sparse) return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync);
+  if (sparse) return std::make_unique<SparseGradients<T>>(engine, layout, all, options.sync, accounts);
   return std::make_unique<GradientSync<T>>(engine, layout, all, options.sync,
                                            schedule::gradient_collective(options.stage));
 }
@@ -48,11 +56,13 @@ std::unique_ptr<nn::Optimizer<T>> make_optimizer(const nn::OptimizerOptions& opt
 
 void require_planned(const StateMemory& held, const StateMemory& planned) {
   if (held == planned) return;
-  throw RunError({fmt::format("weights, gradients, optimiser state and buckets take {} + {} + {} + {} bytes, {} + {} + "
-                              "{} + {} were planned",
-                              held.weights.value(), held.gradients.value(), held.optimizer.value(),
-                              held.buckets.value(), planned.weights.value(), planned.gradients.value(),
-                              planned.optimizer.value(), planned.buckets.value()),
+  const auto text = [](const StateMemory& m) {
+    return fmt::format("{} + {} + {} + {} + {} + {}", m.weights.value(), m.gradients.value(), m.optimizer.value(),
+                       m.buckets.value(), m.partial_sums.value(), m.residual.value());
+  };
+  throw RunError({fmt::format("weights, gradients, optimiser state, buckets, partial sums and unsent gradients take {} "
+                              "bytes, {} were planned",
+                              text(held), text(planned)),
                   "counted and predicted would not be of the same thing"});
 }
 
@@ -67,8 +77,8 @@ ModelState<T>::ModelState(collectives::Engine& engine, const nn::Layout& layout,
     const MemoryScope scope(accounts_.optimizer);
     optimizer_ = make_optimizer<T>(options.optimizer, layout, *weights_, gradients_->buckets().size());
   }
-  planned_ = planned(layout,
-                     {options.stage, options.optimizer, options.sync, engine.rank(), engine.world(), Bytes(sizeof(T))});
+  planned_ = planned(layout, {options.stage, options.optimizer, options.sync, engine.rank(), engine.world(),
+                              Bytes(sizeof(T)), options.accumulate});
   require_planned(memory(), planned_);
 }
 
@@ -81,6 +91,7 @@ void ModelState<T>::begin_step() {
 
 template <class T>
 void ModelState<T>::begin_micro_batch(Elements number, Elements count) {
+  gradients_->begin_pass(number);
   if (count > 1) gradients_->begin_micro_batch(number + 1 == count);
   if (number > 0) weights_->begin(Passes::train);
 }

@@ -36,14 +36,14 @@ void require_room_for_positions(std::span<const schedule::Bucket> buckets) {
 
 template <class T>
 SparseGradients<T>::SparseGradients(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
-                                    const SyncOptions& options)
+                                    const SyncOptions& options, StateAccounts& accounts)
     : GradientSync<T>(engine, schedule::gradient_buckets(sizes_of(layout), Bytes(sizeof(T)), options)),
       rank_(engine.rank()),
       world_(engine.world()),
       compression_(options.compression),
       gradients_(gradients),
-      residual_(gradients.size()),
-      top_k_(largest(layout)) {
+      residual_(gradients.size(), accounts.residual),
+      top_k_(largest(layout), accounts.buckets) {
   ANNULET_EXPECTS(compression_.kind == schedule::Compression::Kind::top_k, "sparse gradients are those of top-k");
   ANNULET_EXPECTS(static_cast<Elements>(gradients.size()) == layout.size(),
                   "the gradient buffer has the layout's size");
@@ -58,7 +58,7 @@ SparseGradients<T>::SparseGradients(collectives::Engine& engine, const nn::Layou
       schedule::gradient_exchanges({this->buckets(), sizes, Bytes(sizeof(T)), 0}, world_, compression_);
   std::vector<typename GradientSync<T>::Traffic> traffic;
   for (std::size_t b = 0; b < exchanges.size(); ++b) {
-    pieces_.emplace_back(static_cast<std::size_t>(exchanges[b].bytes().value()));
+    pieces_.emplace_back(static_cast<std::size_t>(exchanges[b].bytes().value()), accounts.buckets);
     traffic.push_back({exchanges[b], entry, part(gradients, this->buckets()[b].elements), pieces_.back(),
                        [this, b](std::span<std::byte>) { unpack(b); }});
   }

@@ -34,7 +34,8 @@ std::size_t place_in_stretch(std::size_t stretch, std::size_t length) {
 }  // namespace
 
 template <class T>
-TopK<T>::TopK(Elements most) : magnitudes_(static_cast<std::size_t>(most)), candidates_(magnitudes_.size()) {
+TopK<T>::TopK(Elements most, MemoryAccount& account)
+    : magnitudes_(static_cast<std::size_t>(most), account), candidates_(static_cast<std::size_t>(most), account) {
   ANNULET_EXPECTS(most >= 0 && most <= std::numeric_limits<std::uint32_t>::max(), "a position has 32 bits");
 }
 

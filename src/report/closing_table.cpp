@@ -78,12 +78,27 @@ std::string time_line(const std::vector<train::StepRecord>& steps) {
 }
 
 // What the exposed time waited for, collective by collective.
-std::string exposed_line(const train::ExposedTimes& exposed, int zero) {
+std::string exposed_line(const train::ExposedTimes& exposed, const train::Summary& summary) {
   const std::string gathers =
-      zero > 0 ? fmt::format(", all-gather of weights {}", milliseconds(exposed.weights)) : std::string();
+      summary.zero > 0 ? fmt::format(", all-gather of weights {}", milliseconds(exposed.weights)) : std::string();
   return fmt::format("exposed: {} of gradients {}{}, control record {} ms\n",
-                     zero > 0 ? "reduce-scatter" : "all-reduce", milliseconds(exposed.gradients), gathers,
-                     milliseconds(exposed.control));
+                     is_sparse(summary) ? "all-gather"
+                     : summary.zero > 0 ? "reduce-scatter"
+                                        : "all-reduce",
+                     milliseconds(exposed.gradients), gathers, milliseconds(exposed.control));
+}
+
+// What one fixed order of the sums has cost.
+std::string reproducible_line(const train::Summary& summary) {
+  const train::ReproducibleCost& cost = *summary.reproducible_cost;
+  std::string text = fmt::format("reproducible: passes and norm in micro-shards {} ms, as one batch {} ms: {:.2f} x",
+                                 milliseconds(cost.in_micro_shards), milliseconds(cost.as_one_batch),
+                                 cost.in_micro_shards / cost.as_one_batch);
+  if (summary.dense_wire_per_step > Bytes(0)) {
+    text +=
+        fmt::format("; wire bytes {:.2f} x the default's", summary.planned_wire_per_step / summary.dense_wire_per_step);
+  }
+  return text + '\n';
 }
 
 }  // namespace
@@ -105,7 +120,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
   }
   if (summary.ranks > 1 && summary.steps > 0) text += compression_lines(summary);
   text += '\n' + time_line(steps);
-  if (summary.exposed && summary.ranks > 1) text += exposed_line(*summary.exposed, summary.zero);
+  if (summary.exposed && summary.ranks > 1) text += exposed_line(*summary.exposed, summary);
   if (summary.predicted_step && summary.median_step) {
     text += fmt::format("predicted before the run {} ms, measured {} ms (slowest rank's median): {:+.1f} %\n",
                         milliseconds(summary.predicted_step), milliseconds(summary.median_step),
@@ -113,6 +128,7 @@ std::string closing_table(const train::Summary& summary, const std::vector<train
     text += fmt::format("forward, without what it waited for: {} ms predicted, {} ms in this run\n",
                         milliseconds(summary.predicted_forward), milliseconds(summary.median_forward));
   }
+  if (summary.reproducible_cost) text += reproducible_line(summary);
   if (summary.hidden_fraction)
     text += fmt::format("hidden behind computation: {:.0f} %; ", 100 * *summary.hidden_fraction);
   if (summary.mfu) {

@@ -80,6 +80,7 @@ void Console::begin(const train::RunInfo& info) {
     text += fmt::format("link      {}\n", link_text(info));
   }
   if (info.prediction) text += fmt::format("predicted {}\n", prediction_text(*info.prediction));
+  if (!info.sums.empty()) text += fmt::format("sums      {}\n", info.sums);
   for (const std::string& warning : info.warnings) text += fmt::format("warning   {}\n", warning);
   print(text);
   begun_ = shown_ = Clock::now();

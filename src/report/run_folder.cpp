@@ -100,6 +100,14 @@ Json memory_json(const std::vector<train::MemoryRecord>& memory) {
   return json;
 }
 
+Json reproducible_json(const train::Summary& s) {
+  if (!s.reproducible_cost) return nullptr;
+  return {{"micro_shards", s.reproducible},
+          {"in_micro_shards_seconds", s.reproducible_cost->in_micro_shards.count()},
+          {"as_one_batch_seconds", s.reproducible_cost->as_one_batch.count()},
+          {"default_wire_bytes_per_step", s.dense_wire_per_step.value()}};
+}
+
 std::string build_text() {
   return fmt::format("{}, {}, {}{}{}", build::kCompiler, build::kType, build::kArch, build::kBlas ? ", BLAS" : "",
                      *build::kSanitize != '\0' ? fmt::format(", sanitize {}", build::kSanitize) : std::string());
@@ -197,6 +205,7 @@ std::string summary_json(const train::Summary& s) {
       {"ranks", s.ranks},
       {"zero", s.zero},
       {"compress", s.compress},
+      {"reproducible", reproducible_json(s)},
       {"driver", s.driver},
       {"algorithm", s.algorithm},
       {"parameters", s.parameters},

@@ -1,6 +1,16 @@
 #include "annulet/schedule/exchange.hpp"
 
+#include "annulet/schedule/reproducible.hpp"
+
 namespace annulet::schedule {
+namespace {
+
+// Whether it sums in the order of the tree of micro-shards.
+bool is_ordered(const Exchange& exchange, const SyncOptions& options) {
+  return options.micro_shards > 0 && exchange.collective != Collective::all_gather;
+}
+
+}  // namespace
 
 Elements sparse_count(const Bucket& bucket, std::span<const Elements> tensors, const Compression& compression) {
   Elements count = 0;
@@ -40,21 +50,33 @@ Bytes payload(const Exchange& exchange, int world) {
 }
 
 Execution execution_of(const Exchange& exchange, const SyncOptions& options) {
+  if (is_ordered(exchange, options)) return {Algorithm::direct, options.segment, options.slots};
   if (exchange.collective == Collective::all_reduce) return bucket_execution(exchange.bytes(), options);
   return {Algorithm::ring, options.segment, options.slots};
 }
 
 Plan exchange_plan(const Exchange& exchange, int rank, int world, const SyncOptions& options) {
+  if (is_ordered(exchange, options)) {
+    const PlanShape shape =
+        plan_shape(execution_of(exchange, options), rank, world, exchange.elements, exchange.element);
+    return reproducible_plan(exchange.collective, {shape, options.micro_shards});
+  }
   return bucket_plan(exchange.collective, rank, world, exchange.elements, exchange.element, options);
 }
 
 Bytes exchange_sends(const Exchange& exchange, int rank, int world, const SyncOptions& options) {
+  if (is_ordered(exchange, options)) {
+    return exchange.element * sent_elements(exchange_plan(exchange, rank, world, options));
+  }
   const Execution execution = execution_of(exchange, options);
   return exchange.element * planned_sends(exchange.collective, execution.algorithm,
                                           plan_shape(execution, rank, world, exchange.elements, exchange.element));
 }
 
 Bytes exchange_total(const Exchange& exchange, int world, const SyncOptions& options) {
+  if (is_ordered(exchange, options)) {
+    return exchange.element * reproducible_total(exchange.collective, options.micro_shards, world, exchange.elements);
+  }
   return exchange.element *
          planned_total(exchange.collective, execution_of(exchange, options).algorithm, exchange.elements, world);
 }

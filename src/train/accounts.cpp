@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "annulet/measure/process.hpp"
+#include "annulet/schedule/micro_shards.hpp"
 #include "annulet/schedule/zero.hpp"
 #include "annulet/train/agree.hpp"
 
@@ -14,14 +15,16 @@ namespace {
 constexpr const char* kNotTheSame = "measured and predicted would not be of the same thing";
 
 // What all ranks send in a step by the formulas: of gradients, of so many micro-batches from stage 2 on, and of
-// weights.
+// weights, which stage 3 gathers for every pass. Micro-shards are summed within the rank and sent once.
 Bytes planned_step(const TrafficAccount& account, int world) {
   const Config& config = account.config;
   const auto sync = sync_options(config);
-  const auto [of_gradients, of_weights] =
-      schedule::zero_traffic(config.zero, account.parameters, world, config.accumulate);
+  const Elements passes = config.reproducible > 0 ? schedule::most_passes(config.reproducible, world, config.accumulate)
+                                                  : config.accumulate;
+  const auto [of_gradients, of_weights] = schedule::zero_traffic(config.zero, account.parameters, world, passes);
   Bytes bytes = account.element * of_weights;
-  if (config.zero > 0) return bytes + schedule::travelling_bytes(account.element, sync.compression) * of_gradients;
+  if (config.zero > 0 && config.reproducible == 0)
+    return bytes + schedule::travelling_bytes(account.element, sync.compression) * of_gradients;
   for (const schedule::Exchange& exchange : account.exchanges) {
     bytes += schedule::exchange_total(exchange, world, sync);
   }
@@ -42,15 +45,17 @@ void require_evaluation_traffic(const comm::Communicator& world, const TrafficAc
 void require_states(const Summary& summary, const MemoryAccounts& accounts, int world) {
   const schedule::ZeroHeld held = schedule::zero_held(accounts.config.zero, accounts.parameters, world);
   const int values = nn::state_values(optimizer_options(accounts.config));
-  const Bytes formula = accounts.element * (held.weights + held.gradients + values * held.optimizer);
+  const bool keeps_unsent = sync_options(accounts.config).compression.kind == schedule::Compression::Kind::top_k;
+  const Elements unsent = keeps_unsent ? world * accounts.parameters : 0;
+  const Bytes formula = accounts.element * (held.weights + held.gradients + values * held.optimizer + unsent);
   Bytes counted{0};
   for (const MemoryRecord& record : summary.memory) {
     if (!record.state) continue;
     for (const Bytes bytes : record.counted) counted += bytes;
   }
   if (counted == formula) return;
-  throw AgreedError(describe({fmt::format("all ranks hold {} bytes of weights, gradients and optimiser state, the "
-                                          "formula says {}",
+  throw AgreedError(describe({fmt::format("all ranks hold {} bytes of weights, gradients, optimiser state and what "
+                                          "is unsent, the formula says {}",
                                           counted.value(), formula.value()),
                               kNotTheSame, ""}));
 }

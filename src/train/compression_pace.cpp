@@ -44,7 +44,8 @@ CompressionPaces compression_paces() {
   const RandomStream stream(1, "compression pace");
   AlignedVector<float> gradient(kFloats), residual(kFloats);
   for (std::size_t i = 0; i < kFloats; ++i) gradient[i] = static_cast<float>(stream.normal(i));
-  parallel::TopK<float> top_k(static_cast<Elements>(kFloats));
+  MemoryAccount account("compression pace");
+  parallel::TopK<float> top_k(static_cast<Elements>(kFloats), account);
   std::vector<std::byte> values(kTaken * sizeof(float));
   std::vector<std::uint32_t> positions(kTaken);
   CompressionPaces paces;

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "annulet/base/error.hpp"
+#include "annulet/base/sum_tree.hpp"
 #include "annulet/comm/emulated.hpp"
 #include "annulet/train/inject.hpp"
 
@@ -133,8 +134,13 @@ nn::Schedule schedule(const Config& config, long total_steps) {
 parallel::SyncOptions sync_options(const Config& config) {
   const Bytes bucket = config.bucket.value_or(parallel::SyncOptions().bucket);
   const int slots = config.slots > 0 ? config.slots : slots_for(config);
-  return {bucket, config.first_bucket, segment_for(config),
-          slots,  executions(config),  schedule::parse_compression(config.compress)};
+  return {bucket,
+          config.first_bucket,
+          segment_for(config),
+          slots,
+          executions(config),
+          schedule::parse_compression(config.compress),
+          config.reproducible};
 }
 
 std::optional<std::vector<schedule::ExecutionRange>> preferred_executions(const Config& config) {
@@ -193,6 +199,22 @@ void validate_compression(const Config& config) {
   }
 }
 
+void validate_reproducible(const Config& config) {
+  require(config.reproducible >= 0 && config.reproducible <= kMostMicroShards, "reproducible", config.reproducible,
+          fmt::format("0 for off, or 1 to {} micro-shards", kMostMicroShards));
+  if (config.reproducible == 0) return;
+  const auto refuse = [&](const std::string& option, std::string why) {
+    throw InputError({fmt::format("reproducible = {} with {}", config.reproducible, option), std::move(why),
+                      "Leave out one of the two"});
+  };
+  if (config.algorithm != "ring") {
+    refuse("algorithm = " + config.algorithm, "its sums have one order, and plans of their own that keep it");
+  }
+  if (config.compress != "none") {
+    refuse("compress = " + config.compress, "what is rounded or left out depends on which rank has which micro-shards");
+  }
+}
+
 void validate(const Config& config) {
   static constexpr std::array<Choice<int>, 2> models{{{"mlp", 0}, {"gpt", 0}}};
   static constexpr std::array<Choice<int>, 3> data{{{"idx", 0}, {"text", 0}, {"synthetic", 0}}};
@@ -230,6 +252,12 @@ void validate(const Config& config) {
                       "a shard is what the ring's reduce-scatter leaves with a rank", "Leave out one of the two"});
   }
   validate_compression(config);
+  validate_reproducible(config);
+  count("check-replicas", config.check_replicas, 0);
+  if (config.check_replicas > 0 && config.zero == 3) {
+    throw InputError({"check-replicas with zero = 3", "each weight is kept by one rank: there are no replicas",
+                      "Leave out one of the two"});
+  }
   count("evaluate-every", config.evaluate_every, 0);
   count("optimizer.warmup", config.warmup, 0);
   count("data.samples", config.samples, 1);

@@ -35,11 +35,21 @@ void Forecast::know_the_price_of_moving(const Config& config, Machine& machine) 
 
 void Forecast::predict(const Config& config, const Machine& machine, const Workload& workload) {
   if (!options_.profile) return;
+  if (config.reproducible > 0) {
+    throw InputError({"a reproducible step cannot be predicted from a profile",
+                      "a rank makes as many passes as it has pieces of the tree, which the profile does not know",
+                      "Leave out --predict-from, or --reproducible"});
+  }
   require_fitting(*options_.profile, workload);
   step_ = cost::predict_step(step_input(config, machine, *options_.profile, element_, world_.size()));
 }
 
 std::string Forecast::algorithm(const Config& config) const {
+  if (config.reproducible > 0) {
+    return fmt::format("everyone to the owner of a chunk, in the order of the tree{}, segments of {}",
+                       config.zero > 0 ? fmt::format(" (ZeRO {})", config.zero) : "",
+                       to_text(sync_options(config).segment));
+  }
   const schedule::Compression compression = sync_options(config).compression;
   switch (compression.kind) {
     case schedule::Compression::Kind::none:

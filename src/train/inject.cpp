@@ -35,7 +35,8 @@ Injection::Kind kind_of(std::string_view name) {
   if (name == "nan") return Kind::nan;
   if (name == "slow") return Kind::slow;
   if (name == "stop") return Kind::stop;
-  throw InputError({fmt::format("'{}' cannot be injected", name), "", "Choose throw, nan, slow or stop"});
+  if (name == "flip") return Kind::flip;
+  throw InputError({fmt::format("'{}' cannot be injected", name), "", "Choose throw, nan, slow, stop or flip"});
 }
 
 }  // namespace
@@ -64,6 +65,10 @@ bool inject(const Injection& injection, int rank, long step) {
   if (injection.kind == Kind::throws) throw std::runtime_error("injected failure");
   if (injection.kind == Kind::stop) std::raise(SIGSTOP);
   return injection.kind == Kind::nan;
+}
+
+bool flips(const Injection& injection, int rank, long step) {
+  return injection.kind == Injection::Kind::flip && rank == injection.rank && step == injection.step;
 }
 
 }  // namespace annulet::train

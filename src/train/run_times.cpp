@@ -41,6 +41,17 @@ void add_times(Summary& summary, const comm::Communicator& world, const RunTimes
   summary.hfu = (done / *summary.median_step) / summary.peak;
 }
 
+void add_reproducible_cost(Summary& summary, const comm::Communicator& world, const ReproducibleCost& mine) {
+  const double seconds[] = {mine.in_micro_shards.count(), mine.as_one_batch.count()};
+  const auto all = world.all_gather(seconds);
+  ReproducibleCost worst = mine;
+  for (std::size_t r = 0; r < all.size(); r += std::size(seconds)) {
+    const ReproducibleCost cost{Seconds(all[r]), Seconds(all[r + 1])};
+    if (cost.in_micro_shards / cost.as_one_batch > worst.in_micro_shards / worst.as_one_batch) worst = cost;
+  }
+  summary.reproducible_cost = worst;
+}
+
 void add_communication(Summary& summary, const std::vector<StepRecord>& records,
                        const std::vector<StepCommunication>& sampled) {
   if (sampled.empty() || summary.ranks == 1) return;

@@ -17,6 +17,9 @@ struct RunTimes {
 // Collective. Steps a second, exposed time, and the share of the peak that summary.flops_per_step makes.
 void add_times(Summary& summary, const comm::Communicator& world, const RunTimes& times);
 
+// Collective. What micro-shards cost on the rank that loses most.
+void add_reproducible_cost(Summary& summary, const comm::Communicator& world, const ReproducibleCost& mine);
+
 // What was measured and predicted of gradients' collectives in the sampled steps.
 void add_communication(Summary& summary, const std::vector<StepRecord>& records,
                        const std::vector<StepCommunication>& sampled);

@@ -7,6 +7,7 @@
 
 #include "accounts.hpp"
 #include "annulet/base/random.hpp"
+#include "annulet/nn/arithmetic.hpp"
 #include "annulet/schedule/exchange.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/data.hpp"
@@ -52,6 +53,7 @@ class Session {
   // Everything that can be refused is refused here, on all ranks together.
   void prepare() {
     agree_on(world_, [&] { require_lone_profile(); });
+    require_possible_reproducibility();
     agree_on(world_, [&] { data_ = load_data(config_); });
     require_equal(world_, data_.train->fingerprint() ^ (data_.test ? data_.test->fingerprint() : 0),
                   {"the data are not the same on all ranks", "every rank takes its slice of one data set",
@@ -113,12 +115,20 @@ class Session {
     }
   }
 
+  void require_possible_reproducibility() const {
+    if (config_.reproducible == 0) return;
+    agree_on(world_, [&] { require_enough_micro_shards(config_.reproducible, world_.size(), config_.accumulate); });
+    require_equal(world_, stable_hash(nn::arithmetic()),
+                  {"the instruction sets or the BLAS are not the same on all ranks",
+                   "the bits of a result depend on them", "Use one build on processors of one type"});
+  }
+
   void require_lone_profile() const {
     if (!options_.record_profile) return;
-    if (config_.compress != "none" || config_.zero > 0) {
-      throw InputError(
-          {fmt::format("a profile is recorded without --zero {} and --compress {}", config_.zero, config_.compress),
-           "it is of computing alone, and predicts every stage and compression", "Leave them out"});
+    if (config_.compress != "none" || config_.zero > 0 || config_.reproducible > 0) {
+      throw InputError({fmt::format("a profile is recorded without --zero {}, --compress {} and --reproducible {}",
+                                    config_.zero, config_.compress, config_.reproducible),
+                        "it is of computing alone, and predicts every stage and compression", "Leave them out"});
     }
     if (world_.size() == 1) return;
     throw InputError({fmt::format("a profile is recorded on one rank, there are {}", world_.size()),
@@ -174,6 +184,10 @@ class Session {
     info.network = machine_.network, info.calibration_residual = machine_.calibration_residual;
     info.prediction = forecast_.step(), info.bucket_cap = forecast_.bucket_cap();
     info.steps = steps_;
+    if (config_.reproducible > 0) {
+      info.sums = fmt::format("in one fixed tree over {} micro-shards, for 1 to {} ranks; {}", config_.reproducible,
+                              config_.reproducible, nn::arithmetic());
+    }
     info.train_samples = data_.train->samples(), info.test_samples = data_.test ? data_.test->samples() : 0;
     if (data_.train->shape().tokens > 0) info.sample = "window";
     info.mpi = environment_.library(), info.thread_level = comm::to_text(environment_.thread_level());
@@ -233,6 +247,8 @@ class Session {
     look_at_weights(file ? &*file : nullptr);
     const std::vector<schedule::Exchange> exchanges(trainer_->sync().exchanges().begin(),
                                                     trainer_->sync().exchanges().end());
+    std::optional<ReproducibleCost> cost;
+    if (config_.reproducible > 0) cost = trainer_->reproducible_cost();
     const std::vector<MemoryRecord> memory = trainer_->memory();
     engine_.reset();
     trace_.merge();
@@ -249,6 +265,7 @@ class Session {
     add_times(summary, world_,
               {records_->kept(), samples_of_a_step(), trainer_->model().recomputation(samples_of_a_step()),
                sync_options(config_).compression.kind == schedule::Compression::Kind::top_k});
+    if (cost) add_reproducible_cost(summary, world_, *cost);
     const auto report = samples_->gather(world_, {exchanges, sync_options(config_), machine_.network,
                                                   clock_drift(world_, machine_.clock, config_), options_.show_step});
     add_communication(summary, records_->kept(), report.steps);
@@ -296,6 +313,7 @@ class Session {
     Summary summary;
     summary.seed = config_.seed, summary.ranks = world_.size(), summary.zero = config_.zero;
     summary.compress = config_.compress;
+    summary.reproducible = config_.reproducible;
     summary.driver = collectives::to_text(machine_.driver.driver), summary.algorithm = forecast_.algorithm(config_);
     summary.parameters = trainer_->layout().size(), summary.steps = steps_, summary.global_batch = config_.batch;
     summary.bucket_bytes = bucket_bytes(), summary.bucket_cap = forecast_.bucket_cap();

@@ -67,6 +67,9 @@ class Predictor {
         also_(context.also) {
     simulates_ = steps_of_plans(world(), context) <= kMostSteps;
     if (simulates_) plans_ = all_plans(world(), context);
+    for (const schedule::Exchange& exchange : exchanges_) {
+      sends_.push_back(schedule::exchange_sends(exchange, 0, world(), sync_));
+    }
   }
 
   StepSamples::Report run() const {
@@ -153,7 +156,7 @@ class Predictor {
       BucketRecord record;
       record.step = mine.step(row), record.bucket = b;
       record.bytes = schedule::payload(exchanges_[b], world());
-      record.wire = schedule::exchange_sends(exchanges_[b], 0, world(), sync_);
+      record.wire = sends_[b];
       record.ready = mine.ready(row, b) - origin;
       record.start = mine.started(row, b) - origin;
       record.end = mine.finished(row, b) - origin;
@@ -176,6 +179,7 @@ class Predictor {
   cost::Network network_;
   parallel::SyncOptions sync_;
   std::optional<long> also_;
+  std::vector<Bytes> sends_;  // [bucket] by rank 0
   bool simulates_ = true;
   std::vector<std::vector<schedule::Plan>> plans_;  // [bucket][rank]; empty unless simulated
 };

@@ -68,6 +68,23 @@ void require_whole_samples(const data::Source& train) {
   refuse("training", "some windows have tokens without a label", "Train on windows that start at random");
 }
 
+// Passes for their time: weights are gathered where they must be, gradients stay where they are.
+template <class T>
+class WeightsOnly final : public nn::Progress {
+ public:
+  explicit WeightsOnly(parallel::ModelState<T>& state) : state_(state) {}
+  void weights_needed(std::size_t layer) override { state_.weights_needed(layer); }
+  void weights_done(std::size_t layer) override { state_.weights_done(layer); }
+
+ private:
+  parallel::ModelState<T>& state_;
+};
+
+std::optional<Reproducible> make_reproducible(const Config& config, collectives::Engine& engine) {
+  if (config.reproducible == 0) return std::nullopt;
+  return std::optional<Reproducible>(std::in_place, engine, config.reproducible, config.accumulate, config.zero);
+}
+
 }  // namespace
 
 void require_fitting(const Config& config, const data::Source& source, Elements vocabulary, std::string_view name) {
@@ -113,7 +130,8 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
       test_(test),
       shape_(train.shape()),
       injection_(parse_injection(config.inject)),
-      capacity_(parts(parts(largest_step(sampler_options(config, train)), engine.world()), config.accumulate)),
+      reproducible_(make_reproducible(config, engine)),
+      capacity_(largest_pass(largest_step(sampler_options(config, train)))),
       schedule_(train::schedule(config, total_steps(config, train))),
       sampler_(sampler_options(config, train)) {
   if (injection_.kind != Injection::Kind::none && injection_.rank.value_or(0) >= engine.world()) {
@@ -134,13 +152,23 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
     model_ = make_model<T>(config, shape_.classes, capacity_);
   }
   state_.emplace(engine, layout(),
-                 parallel::ModelStateOptions{config.zero, optimizer_options(config), sync_options(config)});
+                 parallel::ModelStateOptions{.stage = config.zero,
+                                             .optimizer = optimizer_options(config),
+                                             .sync = sync_options(config),
+                                             .accumulate = config.accumulate});
   initialize();
-  control_ = std::make_unique<parallel::Control>(engine);
+  if (config.check_replicas > 0) replica_check_.emplace(engine, layout());
+  if (!reproducible_) control_ = std::make_unique<parallel::Control>(engine);
   features_.resize(static_cast<std::size_t>(capacity_ * shape_.features));
   tokens_.resize(static_cast<std::size_t>(capacity_ * shape_.tokens));
   labels_.resize(static_cast<std::size_t>(capacity_ * shape_.labels));
   values_.resize(static_cast<std::size_t>(capacity_ * shape_.values));
+}
+
+// The same on all ranks.
+template <class T>
+Elements Trainer<T>::largest_pass(Elements samples) const {
+  return reproducible_ ? reproducible_->capacity(samples) : parts(parts(samples, engine_.world()), config_.accumulate);
 }
 
 // A block at a time: no rank need hold all weights.
@@ -178,7 +206,7 @@ StepRecord Trainer<T>::step() {
   seconds.exposed += seconds.gather + seconds.room;
   const parallel::ControlRecord mine = record_of(sums);
   after.end(seconds.norm);
-  const parallel::ControlRecord agreed = control_->agree(mine);
+  const parallel::ControlRecord agreed = agree(mine);
   after.end(seconds.control);
   seconds.exposed += seconds.control;
   control_bytes_ = engine_.traffic()[comm::Purpose::control] - traffic_[comm::Purpose::control];
@@ -194,6 +222,8 @@ StepRecord Trainer<T>::step() {
   record.payload = sync().payload();
   seconds.pack = sync().packing(), seconds.unpack = sync().unpacking();
   state_->update({record.learning_rate, nn::clip_scale(record.gradient_norm, config_.clip)});
+  if (flips(injection_, engine_.rank(), number_)) flip_a_bit();
+  if (replica_check_ && (number_ + 1) % config_.check_replicas == 0) require_equal_replicas();
   const Instant end = after.end(seconds.optimizer);
   seconds.optimizer += seconds.norm;
   seconds.total = end - step_began_;
@@ -206,22 +236,37 @@ std::vector<MemoryRecord> Trainer<T>::memory() const {
   const parallel::StateMemory held = state_->memory(), planned = state_->planned_memory();
   const Elements of_a_sample = Elements{sizeof(T)} * (shape_.features + shape_.values) +
                                Elements{sizeof(std::int32_t)} * (shape_.tokens + shape_.labels);
-  return {{"weights", true, {held.weights}, {planned.weights}},
-          {"gradients", true, {held.gradients}, {planned.gradients}},
-          {"optimiser state", true, {held.optimizer}, {planned.optimizer}},
-          {"buckets in flight", false, {held.buckets}, {planned.buckets}},
-          {"activations", false, {activations_.held()}, {Bytes(sizeof(T)) * model_->owned_elements()}},
-          {"scratch",
-           false,
-           {scratch_.held() + engine_.scratch()},
-           {Bytes(capacity_ * of_a_sample) + engine_.planned_scratch()}}};
+  std::vector<MemoryRecord> records{
+      {"weights", true, {held.weights}, {planned.weights}},
+      {"gradients", true, {held.gradients}, {planned.gradients}},
+      {"optimiser state", true, {held.optimizer}, {planned.optimizer}},
+      {"buckets in flight", false, {held.buckets}, {planned.buckets}},
+      {"activations", false, {activations_.held()}, {Bytes(sizeof(T)) * model_->owned_elements()}},
+      {"scratch",
+       false,
+       {scratch_.held() + engine_.scratch()},
+       {Bytes(capacity_ * of_a_sample) + engine_.planned_scratch()}}};
+  if (reproducible_) {
+    records.insert(records.begin() + 4, {"partial sums", false, {held.partial_sums}, {planned.partial_sums}});
+  }
+  if (planned.residual > Bytes(0)) {
+    records.insert(records.begin() + 3, {"unsent gradients", true, {held.residual}, {planned.residual}});
+  }
+  return records;
 }
 
 template <class T>
 data::Slice Trainer<T>::next_slice() {
   const Elements epoch = number_ / sampler_.steps_per_epoch();
   if (epoch != sampler_.epoch()) sampler_.begin_epoch(epoch);
-  return sampler_.slice(number_ % sampler_.steps_per_epoch(), engine_.rank(), engine_.world());
+  const Elements step = number_ % sampler_.steps_per_epoch();
+  return reproducible_ ? sampler_.slice(step, 0, 1) : sampler_.slice(step, engine_.rank(), engine_.world());
+}
+
+// What the rank takes of the samples that next_slice() gave it.
+template <class T>
+data::Slice Trainer<T>::part_of(const data::Slice& slice, Elements pass) {
+  return reproducible_ ? reproducible_->slice(slice, pass) : slice.micro(pass, config_.accumulate);
 }
 
 template <class T>
@@ -244,12 +289,14 @@ nn::LossSums Trainer<T>::forward_backward(const data::Slice& slice, StepSeconds&
   const double scale = 1.0 / static_cast<double>(targets);
   nn::LossSums total;
   Laps laps(Clock::now());
-  for (Elements k = 0; k < config_.accumulate; ++k) {
-    const nn::Batch<T> batch = gather(train_, slice.micro(k, config_.accumulate));
-    state_->begin_micro_batch(k, config_.accumulate);
+  for (Elements k = 0; k < passes(); ++k) {
+    nn::Batch<T> batch = gather(train_, part_of(slice, k));
+    if (reproducible_) reproducible_->mark(batch);
+    state_->begin_micro_batch(k, passes());
     laps.end(seconds.data);
     const nn::LossSums sums = model_->forward(batch, state_->weights(), nn::Mode::train, *state_);
     total.loss += sums.loss, total.correct += sums.correct, total.targets += sums.targets;
+    if (reproducible_) reproducible_->add(sums);
     backward_began_ = laps.end(seconds.forward);
     take_waits(seconds.forward, seconds);
     model_->backward(batch, state_->weights(), state_->gradients(), scale, state_->accumulation(k), *state_);
@@ -269,14 +316,24 @@ void Trainer<T>::take_waits(Seconds& lap, StepSeconds& seconds) const {
 }
 
 template <class T>
-parallel::ControlRecord Trainer<T>::record_of(const nn::LossSums& sums) const {
+parallel::ControlRecord Trainer<T>::record_of(const nn::LossSums& sums) {
   parallel::ControlRecord record;
+  if (reproducible_) {
+    sync().add_owned_squares(reproducible_->record().squared_norm);
+    if (!sync().finite()) reproducible_->record().bad = true;
+    return record;
+  }
   record.loss = sums.loss;
   record.correct = static_cast<double>(sums.correct);
   record.targets = static_cast<double>(sums.targets);
   record.squared_norm = sync().owned_squared_norm();
   if (!std::isfinite(sums.loss) || !sync().finite()) record.lowest_bad_rank = engine_.rank();
   return record;
+}
+
+template <class T>
+parallel::ControlRecord Trainer<T>::agree(const parallel::ControlRecord& mine) {
+  return reproducible_ ? reproducible_->agree() : control_->agree(mine);
 }
 
 template <class T>
@@ -288,6 +345,63 @@ void Trainer<T>::require_finite(const parallel::ControlRecord& agreed) const {
                : fmt::format("step {}: the summed gradients are not finite", number_);
   throw AgreedError(describe(
       {where, "training stops on all ranks", "Lower optimizer.lr, set optimizer.clip, or look for bad samples"}));
+}
+
+template <class T>
+void Trainer<T>::flip_a_bit() {
+  settle();
+  const auto tensor = std::ranges::find_if(layout().tensors(), [](const nn::Tensor& t) { return t.count > 0; });
+  const auto number = static_cast<std::size_t>(tensor - layout().tensors().begin());
+  const T value = *state_->weights().at(number, tensor->first);
+  const T flipped = std::nextafter(value, value + 1);
+  state_->weight_sync().assign({tensor->first, 1}, std::span(&flipped, 1));
+}
+
+template <class T>
+void Trainer<T>::require_equal_replicas() {
+  settle();
+  const std::string difference = replica_check_->difference(state_->weight_sync());
+  if (difference.empty()) return;
+  throw AgreedError(
+      describe({fmt::format("step {}: the weights are not the same on all ranks: {}", number_, difference),
+                "the replicas must stay equal to the last bit",
+                "Look for a rank with bad memory, other hardware or another build"}));
+}
+
+template <class T>
+Seconds Trainer<T>::pass_time(const data::Slice& step, bool in_micro_shards) {
+  WeightsOnly<T> weights(*state_);
+  Seconds time{0};
+  state_->begin_step();
+  for (Elements k = 0; k < passes(); ++k) {
+    nn::Batch<T> batch = gather(train_, reproducible_->slice(step, k));
+    if (in_micro_shards) reproducible_->mark(batch);
+    state_->begin_micro_batch(k, passes());
+    const Instant began = Clock::now();
+    model_->forward(batch, state_->weights(), nn::Mode::train, weights);
+    model_->backward(batch, state_->weights(), state_->gradients(), 1, nn::Accumulate::overwrite, weights);
+    time += Clock::now() - began;
+  }
+  time -= state_->waited_for_weights();
+  const Instant began = Clock::now();
+  OrderFreeSum exact;
+  in_micro_shards ? sync().add_owned_squares(exact) : static_cast<void>(sync().owned_squared_norm());
+  return time + Seconds(Clock::now() - began);
+}
+
+template <class T>
+ReproducibleCost Trainer<T>::reproducible_cost() {
+  constexpr int kRounds = 5;
+  settle();
+  const data::Slice step = sampler_.slice(0, 0, 1);
+  ReproducibleCost cost{Seconds(1e300), Seconds(1e300)};
+  for (int round = 0; round < kRounds; ++round) {
+    cost.as_one_batch = std::min(cost.as_one_batch, pass_time(step, false));
+    cost.in_micro_shards = std::min(cost.in_micro_shards, pass_time(step, true));
+  }
+  state_->settle();
+  account();  // no step's
+  return cost;
 }
 
 // Bytes counted where they were posted must be those of the plans, in every step. Nothing is under way.
@@ -337,14 +451,16 @@ Evaluation Trainer<T>::evaluate() {
   settle();
   parallel::ControlRecord mine;
   for (Elements s = 0; s < order.steps_per_epoch(); ++s) {
-    const nn::Batch<T> batch = gather(*test_, order.slice(s, engine_.rank(), engine_.world()));
+    nn::Batch<T> batch = gather(*test_, order.slice(s, engine_.rank(), engine_.world()));
+    if (reproducible_) reproducible_->mark_samples(batch);
     state_->begin_evaluation();
     const nn::LossSums sums = model_->forward(batch, state_->weights(), nn::Mode::evaluate, *state_);
     mine.loss += sums.loss, mine.correct += static_cast<double>(sums.correct),
         mine.targets += static_cast<double>(sums.targets);
+    if (reproducible_) reproducible_->add(sums);
   }
   if (!std::isfinite(mine.loss)) mine.lowest_bad_rank = engine_.rank();
-  const parallel::ControlRecord all = control_->agree(mine);
+  const parallel::ControlRecord all = agree(mine);
   require_finite(all);
   sent_.evaluations += account(), sent_.evaluation_passes += order.steps_per_epoch();
   ANNULET_EXPECTS(all.targets == static_cast<double>(test_->targets()), "evaluation counts each target once");

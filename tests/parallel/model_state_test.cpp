@@ -1,5 +1,6 @@
 // The stages of ZeRO under a model that is only a layout: awkward sizes, and tensors that begin early.
 #include "annulet/parallel/model_state.hpp"
+#include "annulet/schedule/micro_shards.hpp"
 
 #include <gtest/gtest.h>
 
@@ -223,6 +224,43 @@ TEST(ModelState, TakesTheMemoryOfTheFormula) {
       EXPECT_EQ(state.memory().buckets, buckets[stage]);
       EXPECT_EQ(state.memory(), state.planned_memory());
     });
+  }
+}
+
+// Of each tensor one value in 16, 7 + 1,244 + 5,000 with their positions, from four ranks; chosen among 80,000.
+TEST(ModelState, CountsWhatTopKHasInFlightAndHasNotSent) {
+  const nn::Layout layout = layout_with({{100, 19'900, 80'000}, {0, 0, 1}});
+  SyncOptions options = kSmallBuckets;
+  options.compression = {schedule::Compression::Kind::top_k, 16};
+  collectives::run_ranks(4, [&](int, std::unique_ptr<comm::Transport> transport) {
+    Engine engine(std::move(transport), {});
+    const ModelState<float> state(engine, layout, {0, {}, options});
+    EXPECT_EQ(state.memory().residual, Bytes(400'000));
+    EXPECT_EQ(state.memory().buckets, Bytes(4 * 6251 * 8 + 80'000 * 8));
+    EXPECT_EQ(state.memory(), state.planned_memory());
+  });
+}
+
+// Three ranks have up to two pieces of eight micro-shards each, whose sums wait for each other in two slots; four ranks
+// have one, and wait for nothing.
+TEST(ModelState, CountsThePartialSumsOfMicroShards) {
+  const nn::Layout layout = layout_with({{100, 19'900, 80'000}, {0, 0, 1}});
+  SyncOptions options = kSmallBuckets;
+  options.micro_shards = 8;
+  for (const int stage : {0, 1, 2, 3}) {
+    for (const int world : {3, 4}) {
+      collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
+        Engine engine(std::move(transport), {});
+        const ModelState<float> state(engine, layout, {.stage = stage, .sync = options});
+        const StateMemory held = state.memory();
+        const int slots = schedule::rank_sums({8, world, rank}).slots;
+        EXPECT_EQ(slots, world == 4 || rank == 2 ? 1 : 2) << rank;
+        const bool waits = stage < 2 || world == 3;
+        EXPECT_EQ(held.partial_sums, waits ? Bytes(slots * 400'000) - held.gradients : Bytes(0)) << stage;
+        EXPECT_EQ(held.buckets > Bytes(0), stage == 3 || (stage == 2 && world == 4)) << stage;
+        EXPECT_EQ(held, state.planned_memory());
+      });
+    }
   }
 }
 

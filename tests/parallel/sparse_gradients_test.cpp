@@ -55,7 +55,8 @@ std::vector<T> sparse_sums(int world, const SyncOptions& options, Driver driver 
   collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
     Engine engine(std::move(transport), {.driver = driver, .deadline = Seconds(60)});
     AlignedVector<T> gradients(static_cast<std::size_t>(kSparseAll));
-    SparseGradients<T> sync(engine, layout, gradients, options);
+    StateAccounts accounts;
+    SparseGradients<T> sync(engine, layout, gradients, options, accounts);
     std::vector<T> mine;
     for (int step = 0; step < kSparseSteps; ++step) {
       fill_normal<T>(gradients, rank, step);
@@ -118,7 +119,8 @@ TEST(SparseGradients, SendAndKeepBitForBitWhatThereWas) {
     collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
       Engine engine(std::move(transport), {});
       AlignedVector<float> gradients(static_cast<std::size_t>(kSparseAll));
-      SparseGradients<float> sync(engine, layout, gradients, sparse_options(16));
+      StateAccounts accounts;
+      SparseGradients<float> sync(engine, layout, gradients, sparse_options(16), accounts);
       for (int step = 0; step < kSparseSteps; ++step) {
         fill_normal<float>(gradients, rank, step);
         std::vector<float> before(sync.residual().begin(), sync.residual().end());
@@ -145,7 +147,8 @@ TEST(SparseGradients, CountTheBytesOfTheFormula) {
     collectives::run_ranks(world, [&](int rank, std::unique_ptr<comm::Transport> transport) {
       Engine engine(std::move(transport), {});
       AlignedVector<float> gradients(static_cast<std::size_t>(kSparseAll), 1.0F);
-      SparseGradients<float> sync(engine, layout, gradients, sparse_options(16));
+      StateAccounts accounts;
+      SparseGradients<float> sync(engine, layout, gradients, sparse_options(16), accounts);
       for (int step = 0; step < kSparseSteps; ++step) run_sparse_step(sync, layout);
       const Bytes payload(8 * count);
       EXPECT_EQ(sync.payload(), payload);
@@ -162,7 +165,8 @@ TEST(SparseGradients, CommunicateTheLastMicroBatchOnly) {
   collectives::run_ranks(2, [&](int rank, std::unique_ptr<comm::Transport> transport) {
     Engine engine(std::move(transport), {});
     AlignedVector<float> gradients(static_cast<std::size_t>(kSparseAll));
-    SparseGradients<float> sync(engine, layout, gradients, sparse_options(16));
+    StateAccounts accounts;
+    SparseGradients<float> sync(engine, layout, gradients, sparse_options(16), accounts);
     fill_normal<float>(gradients, rank, 0);
     sync.begin_step();
     sync.begin_micro_batch(false);

@@ -58,7 +58,8 @@ std::vector<T> sum_of_both(const std::vector<T>& a, const std::vector<T>& b) {
 template <class T>
 void expect_largest(const std::vector<T>& residual, const std::vector<T>& gradient, std::size_t k) {
   SCOPED_TRACE(testing::Message() << k << " of " << gradient.size());
-  TopK<T> top_k(std::ssize(gradient));
+  MemoryAccount account("top-k");
+  TopK<T> top_k(std::ssize(gradient), account);
   std::vector<T> rest = residual;
   const Chosen<T> taken = choose<T>(top_k, rest, gradient, k);
   const std::vector<T> all = sum_of_both(residual, gradient);
@@ -106,7 +107,8 @@ TEST(TopK, IsNotMisledByTheOrderOfValues) {
 }
 
 TEST(TopK, CountsPositionsFromWhereItIsTold) {
-  TopK<float> top_k(4);
+  MemoryAccount account("top-k");
+  TopK<float> top_k(4, account);
   std::vector<float> residual(4);
   std::vector<std::byte> values(2 * sizeof(float));
   std::vector<std::uint32_t> positions(2);
@@ -123,7 +125,8 @@ TEST(TopK, AddsWhatWasTakenWhereItBelongsAndRefusesOtherPlaces) {
 }
 
 TEST(TopK, GivesWhatWasLeftBehindNextTime) {
-  TopK<float> top_k(3);
+  MemoryAccount account("top-k");
+  TopK<float> top_k(3, account);
   std::vector<float> residual(3);
   EXPECT_EQ(choose<float>(top_k, residual, std::vector<float>{3, 2, 1}, 1).values, std::vector<float>{3});
   EXPECT_EQ(choose<float>(top_k, residual, std::vector<float>{0, 2, 1}, 1).values, std::vector<float>{4});

@@ -107,6 +107,9 @@ void expect_as_laid_out(const Architecture& architecture, const nn::Layout& layo
     EXPECT_EQ(ours[i].elements, layout.tensors()[i].count) << ours[i].name;
   }
   EXPECT_EQ(parameters(architecture).total(), layout.size());
+  std::vector<std::size_t> of_layout;
+  for (const nn::Tensor& tensor : layout.tensors()) of_layout.push_back(tensor.layer);
+  EXPECT_EQ(layers(architecture), of_layout);
 }
 
 TEST(Tensors, OfThePeerGptAreTheEnginesInItsOrder) {

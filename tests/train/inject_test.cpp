@@ -34,5 +34,14 @@ TEST(Injection, StrikesOneRankInOneStep) {
   EXPECT_THROW(inject(parse_injection("throw:rank=0,step=0"), 0, 0), std::runtime_error);
 }
 
+TEST(Injection, FlipsABitOnOneRankAfterOneStep) {
+  const Injection injection = parse_injection("flip:rank=2,step=7");
+  EXPECT_TRUE(flips(injection, 2, 7));
+  EXPECT_FALSE(flips(injection, 2, 8));
+  EXPECT_FALSE(flips(injection, 1, 7));
+  EXPECT_FALSE(inject(injection, 2, 7));
+  EXPECT_FALSE(flips(parse_injection("nan:rank=2,step=7"), 2, 7));
+}
+
 }  // namespace
 }  // namespace annulet::train

@@ -43,6 +43,19 @@ class MemoryScope {
   MemoryAccount* before_;
 };
 
+// While it lives, so many bytes of one account's buffers count for another.
+class MemoryShare {
+ public:
+  MemoryShare(MemoryAccount& from, MemoryAccount& to, Bytes bytes);
+  ~MemoryShare();
+  MemoryShare(const MemoryShare&) = delete;
+  MemoryShare& operator=(const MemoryShare&) = delete;
+
+ private:
+  MemoryAccount &from_, &to_;
+  std::size_t bytes_;
+};
+
 // There is no memory for a buffer. Whoever knows what the buffer is for may know a better hint.
 class MemoryError : public RunError {
  public:

@@ -27,6 +27,7 @@ struct OperationSpec {
   std::span<std::byte> data;
   std::function<void(std::span<std::byte> data)> finish{};  // what is done to the data after the last step, if anything
   std::span<const std::byte> input{};                       // as long as `data`, and only read; in place: none
+  std::size_t common_bytes = 0;  // the same on every rank, where the data are not; 0: they are
 };
 
 // When this rank's part began and ended.

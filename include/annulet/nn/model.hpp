@@ -1,7 +1,8 @@
 #pragma once
 // What a trainer needs of a model: its layout, a forward pass that keeps activations, a backward pass that says when
 // each gradient is final, and in both passes which layer's weights are read next. A model owns activations for up to
-// `capacity` samples and nothing else; weights and gradients are the caller's. After construction no call allocates.
+// `capacity` samples and nothing else; weights and gradients are the caller's. After construction no call allocates,
+// but the first backward passes of batches with micro-shards.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,6 +24,12 @@ struct Batch {
   std::span<const T> values{};             // [B, outputs]
   std::span<const std::int32_t> tokens{};  // [B, T], T from 1 to the model's context
   std::uint64_t first_draw = 0;            // place of sample 0 in the stream of all samples drawn so far (keys dropout)
+
+  // Samples of each micro-shard, at most 64 for a backward pass, which sums gradients in the fixed tree over them
+  // (base/sum_tree.hpp): then those of some consecutive micro-shards, a subtree, are the same bits whatever else the
+  // batch holds. `losses`, as many, get the sum of the losses of each. Both empty: the batch is summed as one.
+  std::span<const Elements> micro_shards{};
+  std::span<double> losses{};
 };
 
 // Sums over the samples of a batch, so that ranks can be added up exactly.

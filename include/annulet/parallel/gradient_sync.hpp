@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "annulet/base/order_free_sum.hpp"
 #include "annulet/collectives/engine.hpp"
 #include "annulet/nn/model.hpp"
 #include "annulet/parallel/state_memory.hpp"
@@ -59,7 +60,8 @@ class GradientSync : public nn::Progress {
   virtual nn::Accumulate accumulation(Elements micro_batch) const;
 
   virtual void begin_step();
-  virtual void begin_micro_batch(bool last);  // not needed where there is one
+  virtual void begin_micro_batch(bool last);                  // not needed where there is one
+  virtual void begin_pass(Elements number) { (void)number; }  // of the model, of which there is one for a micro-batch
   void gradient_ready(std::size_t tensor) override;
   void pulse() override;
   void finish();  // returns when every bucket is summed
@@ -72,6 +74,7 @@ class GradientSync : public nn::Progress {
 
   // This rank's part of the squared norm of the summed gradients: the chunks it owns. Sum over ranks = |g|^2.
   double owned_squared_norm() const;
+  void add_owned_squares(OrderFreeSum& sum) const;  // the same
 
   std::span<const schedule::Bucket> buckets() const { return buckets_; }
   std::span<const schedule::Interval> shard() const { return shard_; }  // [bucket] the chunk that this rank owns

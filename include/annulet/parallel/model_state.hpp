@@ -18,6 +18,7 @@ struct ModelStateOptions {
   nn::OptimizerOptions optimizer{};
   SyncOptions sync{};
   Freed freed = Freed::left;  // stage 3
+  Elements accumulate = 1;    // micro-batches, where micro-shards are summed
 };
 
 template <class T>

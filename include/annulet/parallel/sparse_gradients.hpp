@@ -17,9 +17,9 @@ template <class T>
 class SparseGradients final : public GradientSync<T> {
  public:
   // Declares one all-gather per bucket; options.compression is top_k. `gradients` has layout.size() elements and
-  // outlives this object. Throws InputError for a bucket of 2^32 elements or more.
+  // outlives this object, as the accounts do. Throws InputError for a bucket of 2^32 elements or more.
   SparseGradients(collectives::Engine& engine, const nn::Layout& layout, std::span<T> gradients,
-                  const SyncOptions& options);
+                  const SyncOptions& options, StateAccounts& accounts);
 
   nn::TensorValues<T> values() override { return gradients_; }
   void begin_step() override;

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
-#include <vector>
 
+#include "annulet/base/aligned.hpp"
 #include "annulet/base/units.hpp"
 
 namespace annulet::parallel {
@@ -17,7 +17,7 @@ template <class T>
 class TopK {
  public:
   // For vectors of up to `most` values, fewer than 2^32: after construction nothing is allocated.
-  explicit TopK(Elements most);
+  TopK(Elements most, MemoryAccount& account);
 
   // Where to: as many values as positions, of which there are no more than values to choose from.
   struct Taken {
@@ -48,9 +48,9 @@ class TopK {
   Limit find_limit(std::span<const T> values, Bits high, std::size_t k);
   void emit(std::span<T> residual, Limit limit, const Taken& taken) const;
 
-  std::vector<Bits> magnitudes_;           // of a sample, then of the candidates below `high`
-  std::vector<std::uint32_t> candidates_;  // ascending
-  std::size_t count_ = 0;                  // of candidates
+  AlignedVector<Bits> magnitudes_;           // of a sample, then of the candidates below `high`
+  AlignedVector<std::uint32_t> candidates_;  // ascending
+  std::size_t count_ = 0;                    // of candidates
 };
 
 // Adds taken values to what they were taken from, or to a sum of such; positions count from its beginning. Throws

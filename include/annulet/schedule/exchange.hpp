@@ -5,6 +5,7 @@
 //               with
 //                            its position: all pieces are equally long, so that lengths need no exchange and the sparse
 //                            all-gather (schedule/sparse_all_gather.hpp) is the ring's, (p-1) payload from each rank
+//               micro-shards as none, by plans that sum in a fixed order (schedule/reproducible.hpp)
 //   weights     all-gather of the bucket's elements (stages 1 to 3), never compressed: every replica computes with the
 //               owner's bits
 // The engine runs these, cost prices them, reports count them.

@@ -19,6 +19,8 @@ struct SyncOptions {
   // Which algorithm runs buckets of so many bytes under way; sizes that are in no range: the ring.
   std::vector<ExecutionRange> executions{};
   Compression compression{};
+  // S of a reproducible run, whose sums have an order, and plans, of their own (schedule/reproducible.hpp); 0: not one.
+  int micro_shards = 0;
 };
 
 // `tensor_sizes` in layout order, `element` bytes each; caps below one element hold one element.

@@ -20,6 +20,8 @@ struct Config {
   Elements batch = 64;
   Elements accumulate = 1;
   int zero = 0;
+  int reproducible = 0;
+  long check_replicas = 0;
   std::uint64_t seed = 1;
   std::string type = "float";
   std::string init;
@@ -74,6 +76,10 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit(
       "zero", c.zero,
       "stage of ZeRO, what each rank keeps only its shard of: 1 the optimiser's state, 2 gradients too, 3 weights too");
+  visit(
+      "reproducible", c.reproducible,
+      "micro-shards that every step is cut into, 1 to 64: the same bits on any number of ranks up to that; 0: not so");
+  visit("check-replicas", c.check_replicas, "steps between comparisons of all ranks' weights; 0: none");
   visit("seed", c.seed, "of initial weights, sample order and dropout");
   visit("type", c.type, "what is computed in: float or double");
   visit("init", c.init, "a safetensors file to start from instead of the seed");
@@ -137,7 +143,7 @@ void for_each_option(ConfigType& c, Visitor visit) {
   visit("slots", c.slots, "received segments that may wait to be added; 0: by the link");
   visit("emulate", c.emulate, "a slower link than the one there is: alpha=1ms,bandwidth=125MB/s");
   visit("deadline", c.deadline, "longest time to wait for a rank that does not move");
-  visit("inject", c.inject, "for tests: throw, nan, slow or stop, as nan:rank=1,step=3 or throw:rank=all,step=2");
+  visit("inject", c.inject, "for tests: throw, nan, slow, stop or flip, as nan:rank=1,step=3 or throw:rank=all,step=2");
 }
 
 // The typed parts, `auto` as its default. Each throws InputError naming the option, the value and what there is.

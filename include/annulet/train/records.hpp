@@ -96,6 +96,11 @@ struct MemoryRecord {
   std::vector<Bytes> counted, planned;  // [rank]
 };
 
+// What summing in one fixed order costs.
+struct ReproducibleCost {
+  Seconds in_micro_shards{0}, as_one_batch{0};  // passes and norm of the same samples, of the rank that loses most
+};
+
 // Known before the first step.
 struct RunInfo {
   std::string model;  // its one-line description
@@ -114,14 +119,17 @@ struct RunInfo {
   std::string sample = "sample";  // what a sample is called: of text, a window
   std::string mpi, thread_level;
   std::vector<std::string> warnings;
+  std::string sums;         // of a reproducible run: how, and what its bits depend on; else empty
   std::string config_toml;  // the options with everything that was left open decided
 };
 
 struct Summary {
   std::uint64_t seed = 0;
   int ranks = 1;
-  int zero = 0;          // the stage
-  std::string compress;  // as the option is spelt
+  int zero = 0;                                       // the stage
+  std::string compress;                               // as the option is spelt
+  int reproducible = 0;                               // micro-shards
+  std::optional<ReproducibleCost> reproducible_cost;  // if there are any
   std::string driver, algorithm;
   Elements parameters = 0;
   long steps = 0;

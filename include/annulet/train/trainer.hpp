@@ -10,9 +10,11 @@
 #include "annulet/data/source.hpp"
 #include "annulet/parallel/control.hpp"
 #include "annulet/parallel/model_state.hpp"
+#include "annulet/parallel/replica_check.hpp"
 #include "annulet/train/config.hpp"
 #include "annulet/train/inject.hpp"
 #include "annulet/train/records.hpp"
+#include "annulet/train/reproducible.hpp"
 
 namespace annulet::train {
 
@@ -35,8 +37,8 @@ class Trainer {
   // Throws InputError where data and model do not fit together.
   Trainer(const Config& config, collectives::Engine& engine, const data::Source& train, const data::Source* test);
 
-  // The next optimiser step. Throws AgreedError on every rank if any rank's loss or gradients are not finite, RunError
-  // if the bytes on the wire are not those of the plan.
+  // The next optimiser step. Throws AgreedError on every rank if any rank's loss or gradients are not finite or, where
+  // that is looked at, the weights not the same on all ranks; RunError if the bytes on the wire are not the plan's.
   StepRecord step();
 
   // Every test sample once, over all ranks. Needs a test set.
@@ -62,6 +64,10 @@ class Trainer {
   // far, and for `evaluation_passes` forward passes of evaluations.
   const SentBytes& settle();
 
+  // What a reproducible step costs this rank beyond the default's: passes over the samples of step 0 and the norm, with
+  // micro-shards and without, the best of a few. Gradients are lost. Needs a reproducible run, between steps.
+  ReproducibleCost reproducible_cost();
+
   // Of the last step: when it and its (last) backward pass began and ended, and the control bytes it sent.
   Instant step_began() const { return step_began_; }
   Instant backward_began() const { return backward_began_; }
@@ -69,11 +75,18 @@ class Trainer {
   Bytes control_bytes() const { return control_bytes_; }
 
  private:
+  Elements largest_pass(Elements samples) const;
   data::Slice next_slice();
   nn::Batch<T> gather(const data::Source& source, const data::Slice& slice);
   nn::LossSums forward_backward(const data::Slice& slice, StepSeconds& seconds);
-  parallel::ControlRecord record_of(const nn::LossSums& sums) const;
+  data::Slice part_of(const data::Slice& slice, Elements pass);
+  Elements passes() const { return reproducible_ ? reproducible_->passes() : config_.accumulate; }
+  parallel::ControlRecord record_of(const nn::LossSums& sums);
+  parallel::ControlRecord agree(const parallel::ControlRecord& mine);
   void require_finite(const parallel::ControlRecord& agreed) const;
+  void flip_a_bit();
+  void require_equal_replicas();
+  Seconds pass_time(const data::Slice& step, bool in_micro_shards);
   void initialize();
   void take_waits(Seconds& lap, StepSeconds& seconds) const;
   Bytes account();
@@ -85,13 +98,15 @@ class Trainer {
   data::SampleShape shape_;
   long number_ = 0;  // of the next step
   Injection injection_;
+  std::optional<Reproducible> reproducible_;  // if it was asked for
   Elements capacity_;
   MemoryAccount activations_{"activations"}, scratch_{"scratch"};
   std::unique_ptr<nn::Model<T>> model_;
   nn::Schedule schedule_;
   data::Sampler sampler_;
   std::optional<parallel::ModelState<T>> state_;
-  std::unique_ptr<parallel::Control> control_;
+  std::optional<parallel::ReplicaCheck> replica_check_;  // if it was asked for
+  std::unique_ptr<parallel::Control> control_;           // not where sums are reproducible
 
   AlignedVector<T> features_{scratch_}, values_{scratch_};  // of the micro-batch being worked on
   AlignedVector<std::int32_t> tokens_{scratch_}, labels_{scratch_};
