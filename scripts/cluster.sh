@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A cluster in a box: hosts that are network namespaces on one bridge, each with a card of its own rate, real TCP between
-# them, and a name of its own, so that MPI takes them for nodes. As root, with iproute2; nothing leaves this machine.
+# A cluster in a box: hosts that are network namespaces on one bridge, each with one core, a card of its own rate, real
+# TCP between them, and a name of its own, so that MPI takes them for nodes. As root, with iproute2; nothing leaves this machine.
 #   cluster.sh up HOSTS RATE       HOSTS of them, cards of RATE in and out: 1gbit, 200mbit
 #   cluster.sh rate RATE           another rate for all cards
 #   cluster.sh run RANKS CMD...    RANKS of a command, on one host after the other; RANKS_PER_HOST (1)
@@ -13,9 +13,10 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 net=${CLUSTER_NET:-10.77.0}
 bridge=annulet0
-# Bytes that a card lets pass at once after it was idle, and the largest piece that the kernel hands it. With a larger
-# burst more small messages outrun the rate; smaller pieces take more of the cores, which four hosts here share.
-burst=${BURST:-36kb} piece=${PIECE:-32000}
+# Bytes that a card lets pass at once after it was idle, and the largest piece that the kernel hands it: with more of
+# either, more small messages outrun the rate. Smaller bursts lose some of it to late timers, smaller pieces take more of
+# the cores, which hosts may have to share.
+burst=${BURST:-9kb} piece=${PIECE:-}
 
 host() { printf 'annulet-host%s' "$1"; }
 hosts() { ip netns list 2>/dev/null | sed -n 's/^annulet-host\([0-9]*\).*/\1/p' | sort -n; }
@@ -29,8 +30,8 @@ can() {
   ip netns add "$probe" 2>/dev/null || { echo "network namespaces are not allowed here"; return 1; }
   ip -n "$probe" link add anprobe type veth peer name anprobe2 2>/dev/null || reason="no virtual Ethernet here"
   if [ -z "$reason" ]; then
-    ip netns exec "$probe" tc qdisc add dev anprobe root tbf rate 1gbit burst 32kb latency 50ms 2>/dev/null ||
-      reason="this kernel does not limit rates (tbf)"
+    ip netns exec "$probe" tc qdisc add dev anprobe root htb 2>/dev/null ||
+      reason="this kernel does not limit rates (htb)"
   fi
   ip netns del "$probe"
   [ -z "$reason" ] || { echo "$reason"; return 1; }
@@ -42,9 +43,14 @@ need() {
 }
 
 shape() {
-  ip netns exec "$(host "$1")" tc qdisc replace dev eth0 root tbf rate "$2" burst "$burst" latency 50ms ||
+  local tc=(ip netns exec "$(host "$1")" tc)
+  "${tc[@]}" qdisc del dev eth0 root 2>/dev/null || true
+  "${tc[@]}" qdisc add dev eth0 root handle 1: htb default 1
+  "${tc[@]}" class add dev eth0 parent 1: classid 1:1 htb rate "$2" ceil "$2" burst "$burst" cburst "$burst" quantum 64000 ||
     refuse "'$2' is no rate" "Write 1gbit or 200mbit."
-  ip -n "$(host "$1")" link set dev eth0 gso_max_size "$piece"
+  local most=16000
+  if [ "$(hosts | wc -l)" -gt "$(nproc)" ]; then most=32000; fi
+  ip -n "$(host "$1")" link set dev eth0 gso_max_size "${piece:-$most}"
 }
 
 up() {
@@ -63,8 +69,9 @@ up() {
     ip -n "$(host $k)" addr add "$net.$k/24" dev eth0
     ip -n "$(host $k)" link set eth0 up
     ip -n "$(host $k)" link set lo up
-    shape $k "$rate"
+    ip netns exec "$(host $k)" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
   done
+  for ((k = 1; k <= count; ++k)); do shape $k "$rate"; done
   trap - ERR
   say "$count hosts, $net.1 to $net.$count, cards of $rate"
 }
@@ -85,12 +92,13 @@ run() {
     refuse "$(hosts | wc -l) hosts of $per_host rank(s) are too few for $ranks" "Bring up more, or set RANKS_PER_HOST."
   for k in $(hosts); do list+="$net.$k:$per_host,"; done
   agent=$(mktemp)
-  # What ssh would be: enters the host of that address, whose name MPI goes by.
+  # What ssh would be: enters the host of that address, whose name MPI goes by, and takes its core, which several hosts may
+  # share.
   cat >"$agent" <<'AGENT'
 #!/usr/bin/env bash
 k=${1##*.}
 shift
-exec ip netns exec "annulet-host$k" unshare --uts sh -c 'hostname "$1"; shift; eval "$*"' sh "host$k" "$@"
+exec taskset -c "$(((k - 1) % $(nproc)))" ip netns exec "annulet-host$k" unshare --uts sh -c 'hostname "$1"; shift; eval "$*"' sh "host$k" "$@"
 AGENT
   chmod +x "$agent"
   local extra=()

@@ -29,6 +29,8 @@ using measure::NumberType;
 using measure::Reduction;
 using schedule::Collective;
 
+constexpr Bytes kBetweenNodes{1 << 20};  // a segment: one is added while the next is on its way
+
 struct BenchArguments {
   train::Config config;  // segment, slots, emulate, deadline
   std::vector<std::string> collectives{"all_reduce"}, algorithms;
@@ -259,7 +261,10 @@ class Bench {
   void choose_networks() {
     const std::vector<int> node = emulated_ ? std::vector<int>{} : world_.nodes();
     options_.known = cost::assumed_network(node), known_by_ = "assumed shared memory";
-    if (options_.known.nodes() > 1) known_by_ += " inside nodes, 10 Gb/s between them";
+    if (options_.known.nodes() > 1) {
+      known_by_ += " inside nodes, 10 Gb/s between them";
+      if (arguments_.config.segment == Bytes(0)) options_.segment = std::min(options_.segment, kBetweenNodes);
+    }
     if (emulated_) {
       options_.known = cost::Link{emulated_->latency, {}, cost::SecondsPerByte(1 / emulated_->bandwidth.value())};
       known_by_ = "the emulated link";

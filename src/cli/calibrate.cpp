@@ -10,6 +10,7 @@
 #include "annulet/comm/environment.hpp"
 #include "annulet/cost/machine.hpp"
 #include "annulet/measure/calibrate_network.hpp"
+#include "annulet/measure/clock_offset.hpp"
 #include "annulet/measure/moving.hpp"
 #include "annulet/nn/product_rate.hpp"
 #include "annulet/report/calibration_table.hpp"
@@ -116,6 +117,7 @@ class Calibrate {
     }
     options.segment = sync.segment.value() / static_cast<Elements>(sizeof(float)), options.slots = sync.slots;
     options.deadline = options_.config.deadline;
+    options.ahead = measure::clock_offset(measure::transport_over(world_), 16, options.deadline).ahead;
     options.progress = std::cref(progress);
     auto calibration = measure::calibrate_network(measure::transport_over(world_, emulated_), options);
     calibration.inside.moving = calibration.between.moving = moving(options);

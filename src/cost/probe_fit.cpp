@@ -17,13 +17,13 @@ constexpr int kFitRounds = 12;                        // of Gauss-Newton; a hand
 constexpr int kFitHalvings = 4;                       // of a round that made things worse
 constexpr double kFitProbe = 1e-3;                    // part of a parameter by which it is probed
 constexpr std::array kFirstBursts{8e3, 32e3, 128e3};  // bytes
-constexpr std::array kFirstPaces{0.05, 0.2, 0.4};     // of a burst, in betas
+constexpr std::array kFirstPaces{0.1, 0.3, 0.5};      // of a burst, in betas
 constexpr double kGain = 0.8;                         // what a richer link must make of the error
 constexpr double kGood = 0.01;                        // a median residual that needs no richer link
 constexpr double kAsGood = 1.2;                       // residuals that differ by less are equally good
 constexpr int kReweightings = 6;
 constexpr double kFar = 3;  // median residuals: a probe farther off than that counts less
-constexpr double kLeastScale = 1e-3;
+constexpr double kLeastScale = 1e-3, kLeastBetween = 0.1;  // medians between nodes were not held up by chance
 
 // In seconds: alpha, g, beta, what a burst saves and the pace of its bytes; then alpha and g of eager messages, and how
 // much more a byte of theirs takes than another, since they cross the same wire. Those that a link does not have are 0.
@@ -224,7 +224,7 @@ Parameters descend(const Fitter& fitter, Parameters p, const Parameters& scale) 
 }
 
 // Least squares, and the guess that led there. A burst is a kink, over which descent does not find, so it is looked for
-// from several sizes and with several paces.
+// from several sizes and with several paces, and then with the best pace near the best of them.
 std::pair<Parameters, Parameters> start(Fitter fitter) {
   std::pair<Parameters, Parameters> found;
   double least = std::numeric_limits<double>::infinity();
@@ -238,18 +238,23 @@ std::pair<Parameters, Parameters> start(Fitter fitter) {
   for (const double burst : kFirstBursts) {
     for (const double pace : kFirstPaces) from(burst, pace);
   }
+  fitter.held = kParameters;
+  found.first = descend(fitter, found.first, found.second);
   return found;
 }
 
 // Least squares, repeated with less weight on what took far longer than predicted (Cauchy's weights): a rank that was
-// held up in every round of one pattern must not bend the link for all others. What was quicker counts in full.
+// held up in every round of one pattern must not bend the link for all others. What was quicker counts in full. Few
+// probes tell the pace of a burst, and they would pass for held up: it stays as all of them have it.
 Parameters best(Fitter fitter) {
   auto [p, scale] = start(fitter);
+  fitter.held = kBurstPace;
   for (int round = 0; round < kReweightings; ++round) {
     const std::vector<double> residuals = fitter.residuals(p);
     std::vector<double> sizes;
     for (const double residual : residuals) sizes.push_back(std::abs(residual));
-    const double far = kFar * std::max(kLeastScale, *median(sizes));
+    const double far =
+        kFar * std::max(fitter.problem.sought == Scope::between ? kLeastBetween : kLeastScale, *median(sizes));
     for (std::size_t i = 0; i < residuals.size(); ++i) {
       fitter.weights[i] = 1 / (1 + std::pow(std::min(0.0, residuals[i]) / far, 2));
     }

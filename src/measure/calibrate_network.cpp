@@ -26,6 +26,7 @@ constexpr std::int64_t kLarge = 128 << 10;
 constexpr std::int64_t kLatency = 16 << 10;  // bytes of the largest ping-pong where no eager limit is known
 constexpr int kFewestTrips = 8, kMostTrips = 400;
 constexpr Seconds kLongestRound{0.2};  // a size whose stream takes longer is the last of its pair; no ring takes longer
+constexpr Seconds kIdle{0.002};        // before a round between nodes: a card that lets bursts pass is ready for one
 constexpr std::array<std::string_view, 5> kNegative{"", "alpha inside a node", "beta inside a node",
                                                     "alpha between nodes", "beta between nodes"};
 constexpr int kMostRingRanks = 96;  // simulating a ring costs p^2
@@ -43,26 +44,36 @@ std::vector<Bytes> sizes_of_messages(const std::optional<Bytes>& eager, Bytes la
   return result;
 }
 
-struct Pair {
+// Pairs of ranks that exchange messages at the same time.
+struct Pairs {
   Scope scope;
-  int first, second;
+  std::vector<std::pair<int, int>> ranks;  // none of them twice
+
+  const std::pair<int, int>& of(int rank) const {
+    const auto has = [rank](const std::pair<int, int>& p) { return p.first == rank || p.second == rank; };
+    const auto found = std::ranges::find_if(ranks, has);
+    return found == ranks.end() ? ranks.front() : *found;
+  }
 };
 
-// The lowest two ranks of one node, and the lowest two of different nodes, as far as there are such.
-std::vector<Pair> pairs_of(const std::vector<int>& node) {
-  std::vector<Pair> pairs;
-  for (const Scope scope : {Scope::inside, Scope::between}) {
-    const auto fits = [&](std::size_t a, std::size_t b) { return (node[a] == node[b]) == (scope == Scope::inside); };
-    const auto find = [&]() -> std::optional<Pair> {
-      for (std::size_t a = 0; a < node.size(); ++a) {
-        for (std::size_t b = a + 1; b < node.size(); ++b) {
-          if (fits(a, b)) return Pair{scope, static_cast<int>(a), static_cast<int>(b)};
-        }
-      }
-      return std::nullopt;
-    };
-    if (const auto pair = find()) pairs.push_back(*pair);
+// The lowest two ranks of the first node that has two.
+Pairs inside_nodes(const std::vector<int>& node) {
+  for (std::size_t a = 0; a < node.size(); ++a) {
+    const auto b = std::find(node.begin() + static_cast<std::ptrdiff_t>(a) + 1, node.end(), node[a]);
+    if (b != node.end()) return {Scope::inside, {{static_cast<int>(a), static_cast<int>(b - node.begin())}}};
   }
+  return {Scope::inside, {}};
+}
+
+// The lowest ranks of two nodes, and of two others, and so on.
+Pairs between_nodes(const std::vector<int>& node) {
+  std::vector<int> lowest;
+  for (std::size_t r = 0; r < node.size(); ++r) {
+    const auto at = node.begin() + static_cast<std::ptrdiff_t>(r);
+    if (std::find(node.begin(), at, node[r]) == at) lowest.push_back(static_cast<int>(r));
+  }
+  Pairs pairs{Scope::between, {}};
+  for (std::size_t i = 0; i + 1 < lowest.size(); i += 2) pairs.ranks.emplace_back(lowest[i], lowest[i + 1]);
   return pairs;
 }
 
@@ -70,7 +81,7 @@ std::vector<Pair> pairs_of(const std::vector<int>& node) {
 struct Candidate {
   NetworkPoint point;
   std::size_t plan = 0;
-  int timed = PlanProbe::kSlowest;
+  std::vector<int> timed;  // ranks whose ends count, alike in the simulation; none: all
   std::function<schedule::Plan(int rank)> plan_of;
 };
 
@@ -78,10 +89,13 @@ class Calibrator {
  public:
   Calibrator(std::unique_ptr<comm::Transport> transport, const NetworkCalibrationOptions& options)
       : options_(options),
-        probe_(std::move(transport), std::max(floats(options.largest), floats(options.ring)), options.deadline) {
+        probe_(std::move(transport), std::max(floats(options.largest), floats(options.ring)), options.deadline,
+               options.ahead) {
     if (options_.node.empty()) options_.node.assign(static_cast<std::size_t>(world()), 0);
     ANNULET_EXPECTS(static_cast<int>(options_.node.size()) == world(), "every rank is on a node");
-    for (const Pair& pair : pairs_of(options_.node)) add_pair(pair);
+    for (const Pairs& pairs : {inside_nodes(options_.node), between_nodes(options_.node)}) {
+      if (!pairs.ranks.empty()) add_pairs(pairs);
+    }
     add_rings();
   }
 
@@ -102,24 +116,27 @@ class Calibrator {
     return std::ranges::any_of(candidates_, [&](const Candidate& c) { return c.point.scope == scope; });
   }
 
-  void add(const NetworkPoint& point, int timed, std::function<schedule::Plan(int)> plan_of) {
-    candidates_.push_back({point, probe_.add(plan_of(probe_.rank())), timed, std::move(plan_of)});
+  void add(const NetworkPoint& point, std::vector<int> timed, std::function<schedule::Plan(int)> plan_of) {
+    candidates_.push_back({point, probe_.add(plan_of(probe_.rank())), std::move(timed), std::move(plan_of)});
   }
 
-  void add_pair(const Pair& pair) {
-    const auto& eager = pair.scope == Scope::inside ? options_.eager_inside : options_.eager_between;
+  void add_pairs(const Pairs& pairs) {
+    std::vector<int> firsts;
+    for (const auto& [first, second] : pairs.ranks) firsts.push_back(first);
+    const auto& eager = pairs.scope == Scope::inside ? options_.eager_inside : options_.eager_between;
     for (const Bytes size : sizes_of_messages(eager, options_.largest)) {
       const int stream = size.value() < kLarge ? kLongStream : kShortStream;
       const auto shape = [=, world = world()](int rank, int messages) {
-        return schedule::PairShape{rank, world, pair.first, pair.second, floats(size), messages};
+        const auto& [first, second] = pairs.of(rank);
+        return schedule::PairShape{rank, world, first, second, floats(size), messages};
       };
       if (size <= (eager ? *eager * 4 : Bytes(kLatency))) {
-        add({Pattern::ping_pong, pair.scope, size, kRoundTrips, {}, {}}, pair.first,
+        add({Pattern::ping_pong, pairs.scope, size, kRoundTrips, {}, {}}, firsts,
             [=](int r) { return schedule::ping_pong(shape(r, kRoundTrips)); });
       }
-      add({Pattern::stream, pair.scope, size, stream, {}, {}}, pair.first,
+      add({Pattern::stream, pairs.scope, size, stream, {}, {}}, firsts,
           [=](int r) { return schedule::stream(shape(r, stream)); });
-      add({Pattern::both_ways, pair.scope, size, stream, {}, {}}, pair.first,
+      add({Pattern::both_ways, pairs.scope, size, stream, {}, {}}, firsts,
           [=](int r) { return schedule::both_ways(shape(r, stream)); });
     }
   }
@@ -132,15 +149,13 @@ class Calibrator {
       const auto shape = [=, world = world(), segment = options_.segment, slots = options_.slots](int rank) {
         return schedule::RingShape{rank, world, floats(size), segment, slots};
       };
-      add({Pattern::ring, scope, size, 1, {}, {}}, PlanProbe::kSlowest,
-          [=](int r) { return schedule::ring_all_reduce(shape(r)); });
+      add({Pattern::ring, scope, size, 1, {}, {}}, {}, [=](int r) { return schedule::ring_all_reduce(shape(r)); });
     }
   }
 
   // Sizes grow; once a stream is too slow, the larger ones of that pair, and rings that would take longer, are left
   // out. The same decisions on every rank, since times are agreed.
   void measure_all() {
-    const Rounds rounds{kFewestTrips, kMostTrips, options_.share};
     std::optional<Bytes> last_of_pair;
     ByteRate slowest(1e18);
     for (const Candidate& candidate : candidates_) {
@@ -152,7 +167,7 @@ class Calibrator {
       }
       options_.progress(fmt::format("{} of {}, {}", to_text(point.pattern), annulet::to_text(point.bytes),
                                     point.scope == Scope::inside ? "inside a node" : "between nodes"));
-      point.measured = quickest(probe_, candidate.plan, rounds, candidate.timed);
+      point.measured = time_of(candidate);
       if (point.pattern == Pattern::both_ways) {
         slowest = point.bytes * point.messages / point.measured;
         if (point.measured > kLongestRound) last_of_pair = point.bytes;
@@ -162,10 +177,18 @@ class Calibrator {
     }
   }
 
+  Seconds time_of(const Candidate& candidate) {
+    Rounds rounds{kFewestTrips, kMostTrips, options_.share};
+    const bool counts = candidate.timed.empty() || std::ranges::count(candidate.timed, probe_.rank()) > 0;
+    if (candidate.point.scope == Scope::inside) return quickest(probe_, candidate.plan, rounds, counts);
+    rounds.pause = kIdle;
+    return typical(probe_, candidate.plan, rounds, counts);
+  }
+
   cost::Probe probe_of(std::size_t i) const {
     cost::Probe probe;
     for (int r = 0; r < world(); ++r) probe.plans.push_back(measured_[i]->plan_of(r));
-    probe.timed = measured_[i]->timed, probe.time = points_[i].measured;
+    probe.timed = measured_[i]->timed.empty() ? -1 : measured_[i]->timed.front(), probe.time = points_[i].measured;
     return probe;
   }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <thread>
 
+#include "annulet/base/statistics.hpp"
 #include "annulet/schedule/recursive_doubling.hpp"
 
 namespace annulet::measure {
@@ -17,8 +19,9 @@ std::shared_ptr<const schedule::Plan> shared(schedule::Plan plan) {
 
 }  // namespace
 
-PlanProbe::PlanProbe(std::unique_ptr<comm::Transport> transport, Elements largest, Seconds deadline)
-    : data_(static_cast<std::size_t>(largest)),
+PlanProbe::PlanProbe(std::unique_ptr<comm::Transport> transport, Elements largest, Seconds deadline, Seconds ahead)
+    : start_(ahead),
+      data_(static_cast<std::size_t>(largest)),
       agreed_(kMostAgreed, kNothing),
       engine_(std::move(transport), {collectives::Driver::polling, deadline, 1}) {
   agreement_ = engine_.declare({"calibration agreement", comm::Purpose::control, collectives::maximum_of<double>(),
@@ -34,17 +37,22 @@ std::size_t PlanProbe::add(schedule::Plan plan) {
   return plans_.size() - 1;
 }
 
-Seconds PlanProbe::run(std::size_t plan, int rounds, int timed) {
+std::vector<double> PlanProbe::run(std::size_t plan, int rounds, bool counts, Seconds pause) {
   std::vector<double> mine;
   for (int round = 0; round < rounds; ++round) {
+    if (pause > Seconds(0)) {
+      std::this_thread::sleep_for(pause);
+      const double wish = start_.proposal();
+      start_.wait(maximum(std::span(&wish, 1)).front());
+    }
     const double time = run_once(plans_[plan]).count();
-    mine.push_back(timed == kSlowest || timed == rank() ? time : kNothing);
+    mine.push_back(counts ? time : kNothing);
   }
   mine.push_back(Seconds(Clock::now() - born_).count());
   std::vector<double> slowest = maximum(mine);
   spent_ = Seconds(slowest.back());
   slowest.pop_back();
-  return Seconds(*std::min_element(slowest.begin(), slowest.end()));
+  return slowest;
 }
 
 std::vector<double> PlanProbe::maximum(std::span<const double> values) {
@@ -66,20 +74,35 @@ Seconds PlanProbe::run_once(collectives::OperationId id) {
   return timeline.finished - timeline.launched;
 }
 
+namespace {
+
 // Batches double as far as the share of time allows, since one slow round (the first opens connections) says little
 // about how many fit.
-Seconds quickest(PlanProbe& probe, std::size_t plan, const Rounds& rounds, int rank) {
+std::vector<double> times_of(PlanProbe& probe, std::size_t plan, const Rounds& rounds, bool counts) {
   const Seconds end = probe.spent() + rounds.share;
-  Seconds best = probe.run(plan, 1, rank);
-  int done = 1;
-  while (done < rounds.fewest || (done < rounds.most && probe.spent() + best < end)) {
+  std::vector<double> times = probe.run(plan, 1, counts, rounds.pause);
+  Seconds best(times.front());
+  while (std::ssize(times) < rounds.fewest || (std::ssize(times) < rounds.most && probe.spent() + best < end)) {
+    const int done = static_cast<int>(times.size());
     const int room = std::min({done, rounds.most - done, static_cast<int>(PlanProbe::kMostAgreed) - 1});
-    const double fitting = (end - probe.spent()) / std::max(best, kTick);
+    const double fitting = (end - probe.spent()) / std::max<Seconds>(best + rounds.pause, kTick);
     const int batch = static_cast<int>(std::clamp(fitting, 1.0, std::max(1.0, double(room))));
-    best = std::min(best, probe.run(plan, batch, rank));
-    done += batch;
+    for (const double time : probe.run(plan, batch, counts, rounds.pause)) {
+      times.push_back(time);
+      best = std::min(best, Seconds(time));
+    }
   }
-  return std::max(best, kTick);
+  return times;
+}
+
+}  // namespace
+
+Seconds quickest(PlanProbe& probe, std::size_t plan, const Rounds& rounds, bool counts) {
+  return std::max(Seconds(std::ranges::min(times_of(probe, plan, rounds, counts))), kTick);
+}
+
+Seconds typical(PlanProbe& probe, std::size_t plan, const Rounds& rounds, bool counts) {
+  return std::max(Seconds(*median(times_of(probe, plan, rounds, counts))), kTick);
 }
 
 }  // namespace annulet::measure

@@ -6,13 +6,14 @@
 #include "annulet/base/aligned.hpp"
 #include "annulet/collectives/engine.hpp"
 #include "annulet/measure/transport_factory.hpp"
+#include "common_start.hpp"
 
 namespace annulet::measure {
 
 class PlanProbe {
  public:
-  // `largest`: the most floats that a plan works on.
-  PlanProbe(std::unique_ptr<comm::Transport> transport, Elements largest, Seconds deadline);
+  // `largest`: the most floats that a plan works on; `ahead`: as ClockOffset.
+  PlanProbe(std::unique_ptr<comm::Transport> transport, Elements largest, Seconds deadline, Seconds ahead = Seconds(0));
 
   // This rank's plan, of floats. All before the first run, the same number on every rank.
   std::size_t add(schedule::Plan plan);
@@ -20,10 +21,9 @@ class PlanProbe {
   int rank() const { return engine_.rank(); }
   int world() const { return engine_.world(); }
 
-  // Runs a plan `rounds` times, fewer than kMostAgreed: its time in the quickest round, on `rank` or, if that is
-  // kSlowest, on the slowest rank. Collective.
-  static constexpr int kSlowest = -1;
-  Seconds run(std::size_t plan, int rounds, int rank = kSlowest);
+  // Runs a plan `rounds` times, fewer than kMostAgreed: its times on the slowest of the ranks that count. With a pause,
+  // nothing is sent for so long before each round, which all ranks then begin together. Collective.
+  std::vector<double> run(std::size_t plan, int rounds, bool counts = true, Seconds pause = Seconds(0));
 
   // How old the probe was after the last run, the same on every rank.
   Seconds spent() const { return spent_; }
@@ -39,6 +39,7 @@ class PlanProbe {
  private:
   Seconds run_once(collectives::OperationId id);
 
+  CommonStart start_;
   Instant born_ = Clock::now();
   Seconds spent_{0};
   AlignedVector<float> data_;  // zeros, shared by all plans: one runs at a time
@@ -48,12 +49,16 @@ class PlanProbe {
   collectives::Engine engine_;  // last: its operations point into the above
 };
 
-// The quickest of as many rounds as fit into `share` of time, at least `fewest`, at most `most`. Collective.
+// As many rounds as fit into `share` of time, at least `fewest`, at most `most`.
 struct Rounds {
   int fewest = 2;  // the very first one may have to open connections
   int most = 31;
   Seconds share{0.05};
+  Seconds pause{0};  // before each
 };
-Seconds quickest(PlanProbe& probe, std::size_t plan, const Rounds& rounds, int rank = PlanProbe::kSlowest);
+
+// The quickest of them, and the one in the middle. Collective.
+Seconds quickest(PlanProbe& probe, std::size_t plan, const Rounds& rounds, bool counts = true);
+Seconds typical(PlanProbe& probe, std::size_t plan, const Rounds& rounds, bool counts = true);
 
 }  // namespace annulet::measure

@@ -46,6 +46,7 @@ std::string reason_of(const std::vector<cost::PricedExecution>& priced) {
 
 Race::Race(const Course& course, std::unique_ptr<comm::Transport> transport, Collective collective, Elements elements)
     : course_(course),
+      start_(course.ahead),
       collective_(collective),
       elements_(elements),
       engine_(std::move(transport), {collectives::Driver::blocking, course.options.deadline, 1}) {
@@ -139,11 +140,12 @@ std::vector<BenchRow> Race::run() {
   return rows;
 }
 
-// Once after a barrier; this rank's time. Cards that let bursts pass have become idle before, as predictions have it.
+// Once, begun by all ranks together; this rank's time. Cards that let bursts pass have become idle before, as
+// predictions have it.
 Seconds Race::run_once(const Entrant& entrant) {
   const cost::Link& card = course_.options.network.between;
   if (card.burst > Bytes(0)) std::this_thread::sleep_for(card.beta * card.burst);
-  course_.communicator.barrier();
+  start_.wait(course_.communicator.maximum(start_.proposal()));
   const Instant start = Clock::now();
   if (entrant.operation) {
     engine_.launch(*entrant.operation);

@@ -5,6 +5,7 @@
 #include "annulet/collectives/engine.hpp"
 #include "annulet/comm/native_collectives.hpp"
 #include "bench_vector.hpp"
+#include "common_start.hpp"
 
 namespace annulet::measure {
 
@@ -14,6 +15,7 @@ struct Course {
   const BenchOptions& options;
   BenchVector& vector;
   BenchVector& chunk;
+  Seconds ahead{0};  // this rank's clock, of rank 0's
 };
 
 class Race {
@@ -59,6 +61,7 @@ class Race {
   void summarise(BenchRow& row, const std::vector<Seconds>& times) const;
 
   Course course_;
+  CommonStart start_;
   schedule::Collective collective_;
   Elements elements_;
   std::vector<Entrant> entrants_;

@@ -5,7 +5,9 @@
 namespace annulet::report {
 
 std::string calibration_table(const measure::NetworkCalibration& calibration, const cost::Network& network) {
-  std::string text = "message: bytes of one, and how many each way (ring: the vector); times of the quickest round\n";
+  std::string text =
+      "message: bytes of one, and how many each way (ring: the vector); times of the quickest round "
+      "(between nodes: the middle one)\n";
   text += fmt::format("{:<8} {:<10} {:>10} {:>6} {:>10} {:>10} {:>9}\n", "where", "pattern", "message", "times",
                       "measured", "predicted", "residual");
   for (const measure::NetworkPoint& point : calibration.points) {
