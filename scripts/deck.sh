@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Data parallelism, statement by statement, each with one command and what it really prints: replicas that agree, the ring,
-# what a tree costs, why sparse gradients grow, ZeRO, overlap, and MFU. Half a minute; no data, no cluster.
+# what a tree costs, why sparse gradients grow, ZeRO, overlap, MFU, and the same bits. Half a minute; no data, no cluster.
 #   deck.sh
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -63,6 +63,13 @@ statement "5. Plain data parallelism keeps all 16 bytes a parameter on every wor
 show plan memory --model llama-7b --ranks 8
 show plan memory --model llama-7b --ranks 64
 
+for stage in 0 1 2 3; do
+  show_on 4 train --config configs/peer-gpt.toml --model.layers 1 --steps 6 --batch 16 --zero $stage --out "$work/zero-$stage" \
+    >"$work/log"
+  head -n 1 "$work/log"
+  grep -E '^(wire bytes|  (weights|gradients|optimiser state|= model states) )' "$work/log"
+done
+
 statement "6. A step is compute and synchronisation. What is sent while backward still runs costs nothing extra."
 show plan step --model llama-7b --machine h100 --ranks 64 --tokens 1048576
 
@@ -77,5 +84,10 @@ statement "9. Bigger batches need fewer steps only up to the critical batch; mor
 show plan scale --model llama-7b --machine h100 --tokens 16384 --ranks 1,8,64,1024,16384 --jitter 0.02 \
   --critical-batch 4000000
 
-statement "10. Every published figure, beside ours."
+statement "10. The mean of the workers' gradients is the same up to rounding, since sums are made in another order. Sums in" \
+  "one fixed tree over micro-shards of the batch have the same bits on any number of workers: all of them, then one alone."
+show_on 3 verify --config configs/peer-gpt.toml --model.layers 1 --steps 4 --batch 16
+show_on 3 verify --config configs/peer-gpt.toml --model.layers 1 --steps 4 --batch 16 --reproducible 8
+
+statement "11. Every published figure, beside ours."
 show plan deck

@@ -17,6 +17,13 @@ shows '^all-reduce +ring +14 +52\.48 ms .* 23\.58 GB'
 shows '^all-reduce +tree, closed form +12 +3\.235 s .* 26\.95 GB'
 shows '^1 in 16, 32 \+ 32 bits +dense, 32 bits .* 16\.0 '
 shows '^compressed by topk:16: .* wire 0\.250 of'  # p payload / (2 M) = 4 / 16
+counted() { grep -A 6 -- "--zero $1 --out" "$work/deck" | sed -n "s/^ *$2 *//p"; }
+for stage in 0 1 2 3; do
+  counted $stage '= model states' | awk '$1 $2 != $3 $4 || NF != 4 {exit 1}' || fail "stage $stage holds other than planned"
+done
+[ "$(counted 0 'optimiser state')" != "$(counted 1 'optimiser state')" ] || fail "stage 1 keeps all of the optimiser's state"
+grep -q '^losses differ by' "$work/deck" || fail "does not say how far losses on three ranks and on one differ"
+shows '^identical$'
 shows '^ +3 +0\.21 +0\.21 +1\.26 +1\.68 +39\.80 '
 shows '^waiting for one all-reduce +2\.174 s .* 35\.7 %'
 shows 'no overlap can hide it'
