@@ -12,7 +12,13 @@ if [ $# -eq 0 ]; then set -- configs/peer-gpt.toml "--zero 0" "--zero 1" "--zero
 config=$1
 shift
 ranks=${RANKS:-4} steps=${STEPS:-60} rounds=${ROUNDS:-5}
-batch=$((ranks * ${SHARE:-$(sed -n 's/^batch *= *\([0-9]*\).*/\1/p' "$config")}))
+[ -f "$config" ] || die "compare: there is no file $config. Name a configuration, as configs/peer-gpt.toml."
+share=${SHARE:-$(sed -n 's/^batch *= *\([0-9]*\).*/\1/p' "$config")}
+[ -n "$share" ] || die "compare: $config sets no batch (each rank takes as much). Set SHARE."
+for number in RANKS="$ranks" SHARE="$share" STEPS="$steps" ROUNDS="$rounds"; do
+  [[ ${number#*=} =~ ^[1-9][0-9]*$ ]] || die "compare: $number is no count. Give 1 or more."
+done
+batch=$((ranks * share))
 annulet=$build/annulet
 [ -x "$annulet" ] || die "compare: $annulet is not there. Run scripts/quickstart.sh or scripts/test.sh first."
 
