@@ -26,14 +26,15 @@ std::string limit_text() {
 
 MemoryScope::MemoryScope(MemoryAccount& account) : before_(std::exchange(current_account, &account)) {}
 MemoryScope::~MemoryScope() { current_account = before_; }
+
+MemoryAccount* MemoryScope::current() { return current_account; }
+
 MemoryShare::MemoryShare(MemoryAccount& from, MemoryAccount& to, Bytes bytes)
     : from_(from), to_(to), bytes_(static_cast<std::size_t>(bytes.value())) {
   from_.remove(bytes_), to_.add(bytes_);
 }
 
 MemoryShare::~MemoryShare() { to_.remove(bytes_), from_.add(bytes_); }
-
-MemoryAccount* MemoryScope::current() { return current_account; }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, MemoryAccount* account) {
   void* memory = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);

@@ -1,7 +1,6 @@
 #pragma once
 // The control record of a reproducible run: all of it are integers, sums that do not depend on the order of anything
 // (base/order_free_sum.hpp), so that any number of ranks agrees on the same bits, in one small all-reduce.
-#include <memory>
 #include <vector>
 
 #include "annulet/base/order_free_sum.hpp"
