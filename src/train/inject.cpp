@@ -39,6 +39,8 @@ Injection::Kind kind_of(std::string_view name) {
   throw InputError({fmt::format("'{}' cannot be injected", name), "", "Choose throw, nan, slow, stop or flip"});
 }
 
+bool strikes(const Injection& injection, int rank) { return !injection.rank || *injection.rank == rank; }
+
 }  // namespace
 
 Injection parse_injection(std::string_view text) {
@@ -58,8 +60,7 @@ Injection parse_injection(std::string_view text) {
 
 bool inject(const Injection& injection, int rank, long step) {
   using Kind = Injection::Kind;
-  const bool strikes = !injection.rank || *injection.rank == rank;
-  if (injection.kind == Kind::none || !strikes || step < injection.step) return false;
+  if (injection.kind == Kind::none || !strikes(injection, rank) || step < injection.step) return false;
   if (injection.kind == Kind::slow) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   if (step > injection.step) return false;
   if (injection.kind == Kind::throws) throw std::runtime_error("injected failure");
@@ -68,7 +69,7 @@ bool inject(const Injection& injection, int rank, long step) {
 }
 
 bool flips(const Injection& injection, int rank, long step) {
-  return injection.kind == Injection::Kind::flip && rank == injection.rank && step == injection.step;
+  return injection.kind == Injection::Kind::flip && strikes(injection, rank) && step == injection.step;
 }
 
 }  // namespace annulet::train

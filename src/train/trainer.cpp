@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 #include "annulet/base/error.hpp"
@@ -350,11 +350,13 @@ void Trainer<T>::require_finite(const parallel::ControlRecord& agreed) const {
 template <class T>
 void Trainer<T>::flip_a_bit() {
   settle();
-  const auto tensor = std::ranges::find_if(layout().tensors(), [](const nn::Tensor& t) { return t.count > 0; });
-  const auto number = static_cast<std::size_t>(tensor - layout().tensors().begin());
-  const T value = *state_->weights().at(number, tensor->first);
-  const T flipped = std::nextafter(value, value + 1);
-  state_->weight_sync().assign({tensor->first, 1}, std::span(&flipped, 1));
+  for (std::size_t bucket = 0; bucket < sync().buckets().size(); ++bucket) {
+    const std::span<T> kept = state_->weight_sync().kept_values(bucket);
+    if (kept.empty()) continue;
+    using Bits = std::conditional_t<sizeof(T) == sizeof(std::uint32_t), std::uint32_t, std::uint64_t>;
+    kept.front() = std::bit_cast<T>(std::bit_cast<Bits>(kept.front()) ^ Bits{1});
+    return;
+  }
 }
 
 template <class T>

@@ -41,6 +41,7 @@ TEST(Injection, FlipsABitOnOneRankAfterOneStep) {
   EXPECT_FALSE(flips(injection, 1, 7));
   EXPECT_FALSE(inject(injection, 2, 7));
   EXPECT_FALSE(flips(parse_injection("nan:rank=2,step=7"), 2, 7));
+  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(flips(parse_injection("flip:rank=all,step=7"), rank, 7)) << rank;
 }
 
 }  // namespace

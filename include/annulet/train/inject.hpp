@@ -1,7 +1,7 @@
 #pragma once
 // Failures on demand, to prove that a run ends as it should: `throw`, `nan` (in this rank's weights, for one step),
-// `slow` (50 ms more in every step from then on), `stop` (the process stops as by SIGSTOP), `flip` (the last bit of one
-// of the rank's weights after the step), on one rank or all, from one step.
+// `slow` (50 ms more in every step from then on), `stop` (the process stops as by SIGSTOP), `flip` (after the step the
+// last bit of one weight that the rank updates), on one rank or all, from one step.
 #include <optional>
 #include <string_view>
 
