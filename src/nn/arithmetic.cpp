@@ -22,8 +22,13 @@ std::string cpu_features() {
 
 std::string arithmetic() {
   const std::string cpu = cpu_features();
-  return std::string("compiled for ") + Eigen::SimdInstructionSetsInUse() + (cpu.empty() ? "" : ", on" + cpu) +
-         ", products: " + blas::kName;
+  return std::string("compiled by " __VERSION__ " for ") + Eigen::SimdInstructionSetsInUse() +
+         (cpu.empty() ? "" : ", on" + cpu) + ", products: " + blas::kName;
+}
+
+std::string short_arithmetic() {
+  const std::string sets = Eigen::SimdInstructionSetsInUse();
+  return sets.substr(0, sets.find(',')) + ", products: " + blas::kName;
 }
 
 }  // namespace annulet::nn

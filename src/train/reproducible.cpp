@@ -11,7 +11,7 @@
 namespace annulet::train {
 
 void require_enough_micro_shards(int micro_shards, int world, Elements accumulate) {
-  const std::string what = fmt::format("reproducible = {} on {} ranks", micro_shards, world);
+  const std::string what = fmt::format("reproducible = {} on {} rank{}", micro_shards, world, world == 1 ? "" : "s");
   if (micro_shards < world) {
     throw InputError({what, "every rank computes a micro-shard at least",
                       fmt::format("Choose {} or more, the same for every number of ranks", world)});

@@ -1,6 +1,7 @@
 #include "annulet/train/session.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <exception>
@@ -10,13 +11,13 @@
 #include "annulet/nn/arithmetic.hpp"
 #include "annulet/schedule/exchange.hpp"
 #include "annulet/train/agree.hpp"
-#include "annulet/train/data.hpp"
 #include "annulet/train/step_samples.hpp"
 #include "annulet/train/trainer.hpp"
 #include "annulet/train/weights.hpp"
 #include "forecast.hpp"
 #include "machine.hpp"
 #include "record_keeper.hpp"
+#include "run_checks.hpp"
 #include "run_times.hpp"
 #include "run_trace.hpp"
 
@@ -53,11 +54,8 @@ class Session {
   // Everything that can be refused is refused here, on all ranks together.
   void prepare() {
     agree_on(world_, [&] { require_lone_profile(); });
-    require_possible_reproducibility();
-    agree_on(world_, [&] { data_ = load_data(config_); });
-    require_equal(world_, data_.train->fingerprint() ^ (data_.test ? data_.test->fingerprint() : 0),
-                  {"the data are not the same on all ranks", "every rank takes its slice of one data set",
-                   "Give all ranks the same files"});
+    require_possible_reproducibility(world_, config_, world_.size());
+    data_ = load_equal_data(world_, config_);
     steps_ = total_steps(config_, *data_.train);
     agree_on(world_, [&] { require_shown_step(); });
     machine_ = look_at_machine(environment_, config_, sync_options(config_).bucket, options_.machine);
@@ -115,20 +113,16 @@ class Session {
     }
   }
 
-  void require_possible_reproducibility() const {
-    if (config_.reproducible == 0) return;
-    agree_on(world_, [&] { require_enough_micro_shards(config_.reproducible, world_.size(), config_.accumulate); });
-    require_equal(world_, stable_hash(nn::arithmetic()),
-                  {"the instruction sets or the BLAS are not the same on all ranks",
-                   "the bits of a result depend on them", "Use one build on processors of one type"});
-  }
-
   void require_lone_profile() const {
     if (!options_.record_profile) return;
-    if (config_.compress != "none" || config_.zero > 0 || config_.reproducible > 0) {
-      throw InputError({fmt::format("a profile is recorded without --zero {}, --compress {} and --reproducible {}",
-                                    config_.zero, config_.compress, config_.reproducible),
-                        "it is of computing alone, and predicts every stage and compression", "Leave them out"});
+    std::vector<std::string> others;
+    if (config_.zero > 0) others.push_back(fmt::format("--zero {}", config_.zero));
+    if (config_.compress != "none") others.push_back("--compress " + config_.compress);
+    if (config_.reproducible > 0) others.push_back(fmt::format("--reproducible {}", config_.reproducible));
+    if (!others.empty()) {
+      throw InputError({fmt::format("a profile is recorded without {}", fmt::join(others, " and ")),
+                        "it is of computing alone, and predicts every stage and compression",
+                        others.size() == 1 ? "Leave it out" : "Leave them out"});
     }
     if (world_.size() == 1) return;
     throw InputError({fmt::format("a profile is recorded on one rank, there are {}", world_.size()),
@@ -186,7 +180,7 @@ class Session {
     info.steps = steps_;
     if (config_.reproducible > 0) {
       info.sums = fmt::format("in one fixed tree over {} micro-shards, for 1 to {} ranks; {}", config_.reproducible,
-                              config_.reproducible, nn::arithmetic());
+                              config_.reproducible, nn::short_arithmetic());
     }
     info.train_samples = data_.train->samples(), info.test_samples = data_.test ? data_.test->samples() : 0;
     if (data_.train->shape().tokens > 0) info.sample = "window";
@@ -198,7 +192,7 @@ class Session {
 
   void train() {
     for (long step = 0; step < steps_; ++step) {
-      const StepRecord record = make_step(step);
+      const StepRecord record = make_step(*trainer_, step);
       if (samples_->wants(step)) {
         samples_->add(step, trainer_->sync(), trainer_->step_began(), trainer_->backward_ended());
         if (profile_) {
@@ -213,17 +207,6 @@ class Session {
       if (evaluation_is_due(step)) evaluate(step);
     }
     if (steps_ == 0 && data_.test) evaluate(0);
-  }
-
-  // What goes wrong on one rank says in which step.
-  StepRecord make_step(long step) {
-    try {
-      return trainer_->step();
-    } catch (const AgreedError&) {
-      throw;
-    } catch (const std::exception& error) {
-      throw std::runtime_error(fmt::format("step {}: {}", step, error.what()));
-    }
   }
 
   bool evaluation_is_due(long step) const {
@@ -253,7 +236,7 @@ class Session {
     engine_.reset();
     trace_.merge();
     require_equal_replicas("after the last step");
-    require_finite_weights();
+    require_finite_weights(weights_finite_);
     agree_on(world_, [&] {
       if (not_written_ != nullptr) std::rethrow_exception(not_written_);
       if (file) file->commit();
@@ -292,13 +275,6 @@ class Session {
     config.driver = collectives::to_text(machine_.driver.driver);
     config.segment = sync_options(config_).segment, config.slots = sync_options(config_).slots;
     return config;
-  }
-
-  void require_finite_weights() {
-    if (weights_finite_) return;
-    throw AgreedError(
-        describe({"the weights are not finite after the last step", "they are the same on all ranks and of no use",
-                  "Lower optimizer.lr, or set optimizer.clip"}));
   }
 
   // Most that is reduced at once; at stage 3 the largest layer.
@@ -365,10 +341,7 @@ class Session {
 Summary run_session(const Config& config, const comm::Environment& environment, const SessionOptions& options,
                     Observer& observer) {
   environment.world().set_deadline(config.deadline);
-  agree_on(environment.world(), [&] { validate(config); });
-  require_equal(environment.world(), stable_hash(to_toml(config)),
-                {"the options are not the same on all ranks", "every rank must run the same steps",
-                 "Give all ranks the same files and arguments"});
+  require_valid_options(environment.world(), config);
   if (config.type == "double") return Session<double>(config, environment, options, observer).run();
   return Session<float>(config, environment, options, observer).run();
 }
