@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "annulet/base/error.hpp"
 
@@ -127,6 +128,15 @@ CLI::Validator at_least(std::int64_t least) {
     return holds ? std::string() : fmt::format("'{}' is not a count of {} or more", text, least);
   };
   return {objection, least > 0 ? fmt::format(">= {}", least) : ""};
+}
+
+CLI::Validator not_negative() {
+  const auto objection = [](const std::string& text) {
+    double value = 0;
+    const bool holds = CLI::detail::lexical_cast(text, value) && std::isfinite(value) && value >= 0;
+    return holds ? std::string() : fmt::format("'{}' is not a number of 0 or more", text);
+  };
+  return {objection, ">= 0"};
 }
 
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments, std::string& help) {

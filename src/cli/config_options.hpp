@@ -31,6 +31,9 @@ CLI::Option* add_unit_option(CLI::App& app, const std::string& flag, Value& valu
 // Refuses a count below `least`.
 CLI::Validator at_least(std::int64_t least);
 
+// Refuses what is no number, not finite or below 0.
+CLI::Validator not_negative();
+
 // Parses, turning CLI11's errors into InputError; nothing if help was asked for and printed (to `help`).
 enum class Parsed { run, help };
 Parsed parse(CLI::App& app, const std::vector<std::string>& arguments, std::string& help);

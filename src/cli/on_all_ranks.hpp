@@ -11,4 +11,7 @@ namespace annulet::cli {
 // and the others may wait for it: prints it and ends all ranks.
 int on_all_ranks(std::string_view command, const comm::Environment& environment, const std::function<int()>& work);
 
+// The same where the ranks are threads of this process: 1 after any exception.
+int on_simulated_ranks(std::string_view command, const std::function<int()>& work);
+
 }  // namespace annulet::cli
