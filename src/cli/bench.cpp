@@ -29,7 +29,7 @@ using measure::NumberType;
 using measure::Reduction;
 using schedule::Collective;
 
-constexpr Bytes kBetweenNodes{1 << 20};  // a segment: one is added while the next is on its way
+constexpr Bytes kSegmentBetweenNodes{1 << 20};  // one is added while the next is on its way
 
 struct BenchArguments {
   train::Config config;  // segment, slots, emulate, deadline
@@ -263,7 +263,7 @@ class Bench {
     options_.known = cost::assumed_network(node), known_by_ = "assumed shared memory";
     if (options_.known.nodes() > 1) {
       known_by_ += " inside nodes, 10 Gb/s between them";
-      if (arguments_.config.segment == Bytes(0)) options_.segment = std::min(options_.segment, kBetweenNodes);
+      if (arguments_.config.segment == Bytes(0)) options_.segment = std::min(options_.segment, kSegmentBetweenNodes);
     }
     if (emulated_) {
       options_.known = cost::Link{emulated_->latency, {}, cost::SecondsPerByte(1 / emulated_->bandwidth.value())};

@@ -24,6 +24,7 @@
 namespace annulet::cli {
 namespace {
 
+constexpr int kClockExchanges = 8;
 constexpr double kShared = 0.65;  // of one way's bandwidth: below, both ways share something
 
 struct CalibrateOptions {
@@ -117,7 +118,9 @@ class Calibrate {
     }
     options.segment = sync.segment.value() / static_cast<Elements>(sizeof(float)), options.slots = sync.slots;
     options.deadline = options_.config.deadline;
-    options.ahead = measure::clock_offset(measure::transport_over(world_), 16, options.deadline).ahead;
+    options.ahead = [&] {
+      return measure::clock_offset(measure::transport_over(world_), kClockExchanges, options.deadline).ahead;
+    };
     options.progress = std::cref(progress);
     auto calibration = measure::calibrate_network(measure::transport_over(world_, emulated_), options);
     calibration.inside.moving = calibration.between.moving = moving(options);

@@ -89,8 +89,7 @@ class Calibrator {
  public:
   Calibrator(std::unique_ptr<comm::Transport> transport, const NetworkCalibrationOptions& options)
       : options_(options),
-        probe_(std::move(transport), std::max(floats(options.largest), floats(options.ring)), options.deadline,
-               options.ahead) {
+        probe_(std::move(transport), std::max(floats(options.largest), floats(options.ring)), options.deadline) {
     if (options_.node.empty()) options_.node.assign(static_cast<std::size_t>(world()), 0);
     ANNULET_EXPECTS(static_cast<int>(options_.node.size()) == world(), "every rank is on a node");
     for (const Pairs& pairs : {inside_nodes(options_.node), between_nodes(options_.node)}) {
@@ -182,6 +181,7 @@ class Calibrator {
     const bool counts = candidate.timed.empty() || std::ranges::count(candidate.timed, probe_.rank()) > 0;
     if (candidate.point.scope == Scope::inside) return quickest(probe_, candidate.plan, rounds, counts);
     rounds.pause = kIdle;
+    probe_.set_ahead(options_.ahead());
     return typical(probe_, candidate.plan, rounds, counts);
   }
 
@@ -209,14 +209,12 @@ class Calibrator {
 
   cost::Link fitted(Scope scope, const cost::Network& network, std::string& negative) {
     std::vector<cost::Probe> probes;
-
     for (std::size_t i = 0; i < points_.size(); ++i) {
       if (points_[i].scope != scope || !points_[i].fitted()) continue;
       probes.push_back(probe_of(i));
     }
     const auto& eager = scope == Scope::inside ? options_.eager_inside : options_.eager_between;
     const cost::ProbeFit fit = cost::fit_probes(probes, {network, scope, eager});
-
     if (!fit.negative.empty() && negative.empty()) {
       negative = fmt::format("{} {}", fit.negative, scope == Scope::inside ? "inside a node" : "between nodes");
     }

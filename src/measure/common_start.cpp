@@ -7,7 +7,7 @@
 namespace annulet::measure {
 namespace {
 
-constexpr Seconds kLongest{2e-3};  // window: one agreement that was held up must not make all rounds long
+constexpr double kHeldUp = 4;  // quickest agreements
 
 Seconds by_clock(Instant instant) { return instant.time_since_epoch(); }
 
@@ -19,7 +19,9 @@ double CommonStart::proposal() {
 }
 
 void CommonStart::wait(double agreed) {
-  window_ = std::min(2 * Seconds(Clock::now() - asked_), kLongest);
+  const Seconds took = Clock::now() - asked_;
+  quickest_ = std::min(quickest_, took);
+  window_ = 2 * std::min(took, kHeldUp * quickest_);
   while (by_clock(Clock::now()) - ahead_ < Seconds(agreed)) sched_yield();
 }
 

@@ -9,8 +9,8 @@ namespace annulet::measure {
 
 class CommonStart {
  public:
-  // `ahead`: as ClockOffset; ranks of one host have one clock.
-  explicit CommonStart(Seconds ahead = Seconds(0)) : ahead_(ahead) {}
+  // How far this rank's clock is ahead, as ClockOffset; ranks of one host have one clock.
+  void set_ahead(Seconds ahead) { ahead_ = ahead; }
 
   // When this rank would begin, in seconds by rank 0's clock.
   double proposal();
@@ -19,9 +19,10 @@ class CommonStart {
   void wait(double agreed);
 
  private:
-  Seconds ahead_;
+  Seconds ahead_{0};
   Instant asked_{};
-  Seconds window_{0};  // twice what agreeing took
+  Seconds quickest_ = Seconds::max();  // agreement so far
+  Seconds window_{0};                  // twice what the last one took, unless that was held up
 };
 
 }  // namespace annulet::measure

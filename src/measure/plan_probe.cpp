@@ -19,9 +19,8 @@ std::shared_ptr<const schedule::Plan> shared(schedule::Plan plan) {
 
 }  // namespace
 
-PlanProbe::PlanProbe(std::unique_ptr<comm::Transport> transport, Elements largest, Seconds deadline, Seconds ahead)
-    : start_(ahead),
-      data_(static_cast<std::size_t>(largest)),
+PlanProbe::PlanProbe(std::unique_ptr<comm::Transport> transport, Elements largest, Seconds deadline)
+    : data_(static_cast<std::size_t>(largest)),
       agreed_(kMostAgreed, kNothing),
       engine_(std::move(transport), {collectives::Driver::polling, deadline, 1}) {
   agreement_ = engine_.declare({"calibration agreement", comm::Purpose::control, collectives::maximum_of<double>(),

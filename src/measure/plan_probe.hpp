@@ -12,11 +12,14 @@ namespace annulet::measure {
 
 class PlanProbe {
  public:
-  // `largest`: the most floats that a plan works on; `ahead`: as ClockOffset.
-  PlanProbe(std::unique_ptr<comm::Transport> transport, Elements largest, Seconds deadline, Seconds ahead = Seconds(0));
+  // `largest`: the most floats that a plan works on.
+  PlanProbe(std::unique_ptr<comm::Transport> transport, Elements largest, Seconds deadline);
 
   // This rank's plan, of floats. All before the first run, the same number on every rank.
   std::size_t add(schedule::Plan plan);
+
+  // This rank's clock, as ClockOffset, for rounds that all ranks begin together.
+  void set_ahead(Seconds ahead) { start_.set_ahead(ahead); }
 
   int rank() const { return engine_.rank(); }
   int world() const { return engine_.world(); }

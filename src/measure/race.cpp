@@ -46,10 +46,10 @@ std::string reason_of(const std::vector<cost::PricedExecution>& priced) {
 
 Race::Race(const Course& course, std::unique_ptr<comm::Transport> transport, Collective collective, Elements elements)
     : course_(course),
-      start_(course.ahead),
       collective_(collective),
       elements_(elements),
       engine_(std::move(transport), {collectives::Driver::blocking, course.options.deadline, 1}) {
+  start_.set_ahead(course.ahead);
   for (const Contender& contender : course.options.contenders) enter(contender);
 }
 

@@ -84,6 +84,10 @@ class Gpt final : public Model<T> {
   std::span<const T> outputs() const override { return std::span(logits_).first(index(rows_ * options_.vocabulary)); }
   Flops flops(Elements samples) const override;
   Flops recomputation(Elements samples) const override;
+  void reserve(Elements micro_shards) override {
+    most_micro_shards_ = micro_shards;
+    tree_.reserve(micro_shards, largest_sum());
+  }
   Elements owned_elements() const override;
 
  private:
@@ -102,6 +106,11 @@ class Gpt final : public Model<T> {
   void head_backward(const Pass<T>& pass);
   // A tied tensor's gradient is whole for each micro-shard before the tree adds it up.
   bool adds_head_to_embedding(const Pass<T>& pass) const { return options_.tied && !pass.micro_shards.empty(); }
+  // Over rows, of a bias's, a norm's or a table's gradient.
+  Elements largest_sum() const {
+    const GptOptions& o = options_;
+    return std::max({o.context * o.width, o.vocabulary * o.width, o.vocabulary, o.hidden, 3 * o.width});
+  }
   double block_products(Elements samples) const;
   double attention_products(Elements samples) const;
 
@@ -119,7 +128,8 @@ class Gpt final : public Model<T> {
   std::unique_ptr<LossFunction<T>> loss_;
   std::vector<AlignedVector<T>> inputs_;  // [block]: x_l; the last one is the final norm's
   AlignedVector<T> normed_, logits_, d_logits_, d_x_;
-  TreeScratch<T> tree_;           // sums of micro-shards
+  Elements most_micro_shards_ = 0;
+  TreeScratch<T> tree_;           // their sums
   Elements rows_ = 0, time_ = 1;  // of the last forward pass
   Mode mode_ = Mode::train;
 };
@@ -328,7 +338,7 @@ Flops Gpt<T>::recomputation(Elements samples) const {
 
 // For N rows: the blocks' memories and scratch (block.hpp), two moments of each LayerNorm and two numbers of each
 // head's softmax, the blocks' inputs and the final norm's, normed, and a gradient as wide; logits, their gradients and
-// probabilities.
+// probabilities. For micro-shards, the tree's sums.
 template <class T>
 Elements Gpt<T>::owned_elements() const {
   const GptOptions& o = options_;
@@ -337,7 +347,8 @@ Elements Gpt<T>::owned_elements() const {
   const Elements statistics = 2 * (2 * o.layers + 1) + 2 * o.layers * o.heads;
   const Elements memories = o.recompute ? 1 : o.layers;
   const Elements row = memories * memory + scratch + statistics + (o.layers + 3 + masks) * o.width + 3 * o.vocabulary;
-  return most_rows_ * row + AttentionScratch<T>::elements(block_options(o, 0).attention);
+  return most_rows_ * row + AttentionScratch<T>::elements(block_options(o, 0).attention) +
+         TreeScratch<T>::elements(most_micro_shards_, largest_sum());
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ void LayerNorm<T>::parameter_gradients(const Pass<T>& pass, Matrix<const T> x, M
   T* d_weight = pass.gradient(weight_);
   T* d_bias = pass.gradient(bias_);
   if (!pass.micro_shards.empty()) {
-    T* const both = pass.tree->at(kMostTreeLevels, 2 * width_);
+    T* const both = pass.tree->extra(2 * width_);
     pass.sum_over_rows(x.rows, 2 * width_, both, [&](Elements row, Elements rows, T* to, Accumulate) {
       std::fill_n(to, 2 * width_, T(0));
       sum_parameter_gradients({row, rows}, x, dy, to, to + width_);

@@ -52,6 +52,10 @@ class Mlp final : public Model<T> {
                 Accumulate accumulate, Progress& progress) override;
   std::span<const T> outputs() const override { return values(layers_.size(), samples_).elements(); }
   Flops flops(Elements samples) const override;
+  void reserve(Elements micro_shards) override {
+    most_micro_shards_ = micro_shards;
+    tree_.reserve(micro_shards, largest_sum());
+  }
   Elements owned_elements() const override;
 
  private:
@@ -64,6 +68,8 @@ class Mlp final : public Model<T> {
   Matrix<const T> input(std::size_t k, const Batch<T>& batch) const;
   Matrix<T> gradient(std::size_t k, Elements samples);
 
+  Elements largest_sum() const { return *std::max_element(options_.widths.begin() + 1, options_.widths.end()); }
+
   MlpOptions options_;
   Elements capacity_;
   Layout layout_;
@@ -73,8 +79,9 @@ class Mlp final : public Model<T> {
   mutable std::vector<AlignedVector<T>> values_;  // [k - 1]: h_k, [capacity, width]
   std::vector<AlignedVector<T>> masks_;           // of the Dropouts
   std::array<AlignedVector<T>, 2> gradients_;     // of h_k, in turns
-  TreeScratch<T> tree_;                           // sums of micro-shards
-  Elements samples_ = 0;                          // of the last forward pass
+  Elements most_micro_shards_ = 0;
+  TreeScratch<T> tree_;   // their sums
+  Elements samples_ = 0;  // of the last forward pass
 };
 
 template <class T>
@@ -202,14 +209,15 @@ Flops Mlp<T>::flops(Elements samples) const {
 }
 
 // A sample's: two values of each hidden unit, or three and a mask with dropout; outputs, and the loss's probabilities;
-// two gradients as wide as the widest layer.
+// two gradients as wide as the widest layer. For micro-shards, the tree's sums.
 template <class T>
 Elements Mlp<T>::owned_elements() const {
   const auto& widths = options_.widths;
-  const Elements outputs = widths.back(), widest = *std::max_element(widths.begin() + 1, widths.end());
+  const Elements outputs = widths.back(), widest = largest_sum();
   const Elements hidden = std::accumulate(widths.begin() + 1, widths.end() - 1, Elements{0});
   const Elements probabilities = options_.loss == Loss::cross_entropy ? outputs : 0;
-  return capacity_ * ((options_.dropout > 0 ? 4 : 2) * hidden + outputs + probabilities + 2 * widest);
+  return capacity_ * ((options_.dropout > 0 ? 4 : 2) * hidden + outputs + probabilities + 2 * widest) +
+         TreeScratch<T>::elements(most_micro_shards_, largest_sum());
 }
 
 }  // namespace

@@ -2,31 +2,45 @@
 // Sums over the rows of a batch that comes in micro-shards: each micro-shard is summed by itself, and the sums are
 // added in the fixed tree (base/sum_tree.hpp). A batch without micro-shards is summed row by row.
 #include <algorithm>
-#include <bit>
 #include <span>
-#include <vector>
 
 #include "annulet/base/aligned.hpp"
 #include "annulet/base/sum_tree.hpp"
 
 namespace annulet::nn {
 
-// Levels of a tree of kMostMicroShards.
-constexpr std::size_t kMostTreeLevels = std::bit_width(static_cast<std::uint64_t>(kMostMicroShards));
+// Most sums that wait for each other at once while so many micro-shards are added up.
+constexpr std::size_t tree_levels(Elements micro_shards) {
+  if (micro_shards <= 1) return 0;
+  const Elements half = first_half(micro_shards);
+  return std::max(tree_levels(half), 1 + tree_levels(micro_shards - half));
+}
 
-// Memory for the sums that wait for others: one for each level of the tree, kept for the next pass.
+// Memory for the sums that wait for others, one for each level of the tree, and for one more.
 template <class T>
 class TreeScratch {
  public:
-  T* at(std::size_t level, Elements elements) {
-    while (levels_.size() <= level) levels_.emplace_back();
-    AlignedVector<T>& memory = levels_[level];
-    memory.resize(std::max(memory.size(), static_cast<std::size_t>(elements)));
-    return memory.data();
+  // For up to so many micro-shards, and sums of up to so many values.
+  void reserve(Elements micro_shards, Elements values) {
+    values_ = values;
+    memory_.resize(static_cast<std::size_t>(elements(micro_shards, values)));
+  }
+  static Elements elements(Elements micro_shards, Elements values) {
+    return micro_shards > 0 ? (static_cast<Elements>(tree_levels(micro_shards)) + 1) * values : 0;
   }
 
+  T* extra(Elements elements) { return place(0, elements); }
+  T* at(std::size_t level, Elements elements) { return place(level + 1, elements); }
+
  private:
-  std::vector<AlignedVector<T>> levels_;
+  T* place(std::size_t number, Elements elements) {
+    const std::size_t first = number * static_cast<std::size_t>(values_);
+    ANNULET_EXPECTS(elements <= values_ && first < memory_.size(), "memory for micro-shards has been reserved");
+    return memory_.data() + first;
+  }
+
+  Elements values_ = 0;  // of a sum
+  AlignedVector<T> memory_;
 };
 
 // What a tree of sums of `elements` values works with.

@@ -2,8 +2,7 @@
 // Gradients that are summed in the fixed tree of micro-shards (schedule/micro_shards.hpp), for all stages of ZeRO: a
 // rank sums each of its pieces by itself, some micro-shards in each pass of the model, a slot for each sum that waits
 // for others; with the last pass buckets are launched as they get ready, with all pieces of the rank. A bucket's slots
-// lie one after the other. What the
-// slots take beyond the gradients that the stage keeps counts as partial sums.
+// lie one after the other. What the slots take beyond the gradients that the stage keeps counts as partial sums.
 #include <optional>
 #include <vector>
 

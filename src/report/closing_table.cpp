@@ -91,9 +91,9 @@ std::string exposed_line(const train::ExposedTimes& exposed, const train::Summar
 // What one fixed order of the sums has cost.
 std::string reproducible_line(const train::Summary& summary) {
   const train::ReproducibleCost& cost = *summary.reproducible_cost;
-  std::string text = fmt::format("reproducible: passes and norm in micro-shards {} ms, as one batch {} ms: {:.2f} x",
-                                 milliseconds(cost.in_micro_shards), milliseconds(cost.as_one_batch),
-                                 cost.in_micro_shards / cost.as_one_batch);
+  std::string text = fmt::format("reproducible: passes and norm in micro-shards {} ms, by default {} ms: {:.2f} x",
+                                 milliseconds(cost.in_micro_shards), milliseconds(cost.by_default),
+                                 cost.in_micro_shards / cost.by_default);
   if (summary.dense_wire_per_step > Bytes(0)) {
     text +=
         fmt::format("; wire bytes {:.2f} x the default's", summary.planned_wire_per_step / summary.dense_wire_per_step);

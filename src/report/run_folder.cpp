@@ -104,7 +104,7 @@ Json reproducible_json(const train::Summary& s) {
   if (!s.reproducible_cost) return nullptr;
   return {{"micro_shards", s.reproducible},
           {"in_micro_shards_seconds", s.reproducible_cost->in_micro_shards.count()},
-          {"as_one_batch_seconds", s.reproducible_cost->as_one_batch.count()},
+          {"by_default_seconds", s.reproducible_cost->by_default.count()},
           {"default_wire_bytes_per_step", s.dense_wire_per_step.value()}};
 }
 

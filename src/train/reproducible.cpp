@@ -51,6 +51,12 @@ Elements Reproducible::capacity(Elements samples) const {
   return most;
 }
 
+Elements Reproducible::most_micro_shards() const {
+  Elements most = 1;
+  for (const schedule::SumPass& pass : sums_.passes) most = std::max(most, pass.micro_shards.count);
+  return most;
+}
+
 data::Slice Reproducible::slice(const data::Slice& step, Elements pass) {
   const schedule::Interval shards = sums_.passes[static_cast<std::size_t>(pass)].micro_shards;
   data::Slice slice = step.micro(shards.first, micro_shards_);

@@ -42,12 +42,12 @@ void add_times(Summary& summary, const comm::Communicator& world, const RunTimes
 }
 
 void add_reproducible_cost(Summary& summary, const comm::Communicator& world, const ReproducibleCost& mine) {
-  const double seconds[] = {mine.in_micro_shards.count(), mine.as_one_batch.count()};
+  const double seconds[] = {mine.in_micro_shards.count(), mine.by_default.count()};
   const auto all = world.all_gather(seconds);
   ReproducibleCost worst = mine;
   for (std::size_t r = 0; r < all.size(); r += std::size(seconds)) {
     const ReproducibleCost cost{Seconds(all[r]), Seconds(all[r + 1])};
-    if (cost.in_micro_shards / cost.as_one_batch > worst.in_micro_shards / worst.as_one_batch) worst = cost;
+    if (cost.in_micro_shards / cost.by_default > worst.in_micro_shards / worst.by_default) worst = cost;
   }
   summary.reproducible_cost = worst;
 }

@@ -59,6 +59,7 @@ class Session {
     steps_ = total_steps(config_, *data_.train);
     agree_on(world_, [&] { require_shown_step(); });
     machine_ = look_at_machine(environment_, config_, sync_options(config_).bucket, options_.machine);
+    warn_of_partial_sums();
     decide();
     forecast_.know_the_price_of_moving(config_, machine_);
     engine_ = std::make_unique<collectives::Engine>(
@@ -111,6 +112,15 @@ class Session {
     } catch (...) {
       not_written_ = std::current_exception();
     }
+  }
+
+  void warn_of_partial_sums() {
+    const parallel::SyncOptions sync = sync_options(config_);
+    if (config_.zero < 2 || !parallel::keeps_slots(sync, config_.zero, world_.size(), config_.accumulate)) return;
+    machine_.warnings.push_back(fmt::format(
+        "zero = {} with reproducible = {} on {} ranks: sums of micro-shards wait for each other, so that every "
+        "rank keeps whole gradients (partial sums)",
+        config_.zero, config_.reproducible, world_.size()));
   }
 
   void require_lone_profile() const {
@@ -220,7 +230,7 @@ class Session {
     if (speaks()) observer_.evaluated(step, *evaluation_);
   }
 
-  // The engine ends before the communicator is used again.
+  // The weights are safe before anything else is done.
   Summary conclude() {
     sent_ = trainer_->settle();
     std::optional<WeightsFile<T>> file;
@@ -230,17 +240,17 @@ class Session {
     look_at_weights(file ? &*file : nullptr);
     const std::vector<schedule::Exchange> exchanges(trainer_->sync().exchanges().begin(),
                                                     trainer_->sync().exchanges().end());
-    std::optional<ReproducibleCost> cost;
-    if (config_.reproducible > 0) cost = trainer_->reproducible_cost();
     const std::vector<MemoryRecord> memory = trainer_->memory();
-    engine_.reset();
-    trace_.merge();
     require_equal_replicas("after the last step");
     require_finite_weights(weights_finite_);
     agree_on(world_, [&] {
       if (not_written_ != nullptr) std::rethrow_exception(not_written_);
       if (file) file->commit();
     });
+    std::optional<ReproducibleCost> cost;
+    if (config_.reproducible > 0 && steps_ > 0) cost = trainer_->reproducible_cost();
+    engine_.reset();
+    trace_.merge();
     Summary summary = describe_run();
     add_traffic(summary, world_,
                 {config_, exchanges, Bytes(sizeof(T)), summary.parameters, steps_, sent_, trainer_->control_bytes()});

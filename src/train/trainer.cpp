@@ -150,6 +150,7 @@ Trainer<T>::Trainer(const Config& config, collectives::Engine& engine, const dat
   {
     const MemoryScope scope(activations_);
     model_ = make_model<T>(config, shape_.classes, capacity_);
+    if (reproducible_) model_->reserve(reproducible_->most_micro_shards());
   }
   state_.emplace(engine, layout(),
                  parallel::ModelStateOptions{.stage = config.zero,
@@ -222,11 +223,11 @@ StepRecord Trainer<T>::step() {
   record.payload = sync().payload();
   seconds.pack = sync().packing(), seconds.unpack = sync().unpacking();
   state_->update({record.learning_rate, nn::clip_scale(record.gradient_norm, config_.clip)});
-  if (flips(injection_, engine_.rank(), number_)) flip_a_bit();
-  if (replica_check_ && (number_ + 1) % config_.check_replicas == 0) require_equal_replicas();
   const Instant end = after.end(seconds.optimizer);
   seconds.optimizer += seconds.norm;
   seconds.total = end - step_began_;
+  if (flips(injection_, engine_.rank(), number_)) flip_a_bit();
+  if (replica_check_ && (number_ + 1) % config_.check_replicas == 0) require_equal_replicas();
   ++number_;
   return record;
 }
@@ -370,15 +371,20 @@ void Trainer<T>::require_equal_replicas() {
                 "Look for a rank with bad memory, other hardware or another build"}));
 }
 
+// Without micro-shards: the samples that the default would give the rank, in as many passes as it would make or as
+// there is memory for.
 template <class T>
-Seconds Trainer<T>::pass_time(const data::Slice& step, bool in_micro_shards) {
+Seconds Trainer<T>::pass_time(bool in_micro_shards) {
+  const data::Slice whole = sampler_.slice(0, 0, 1), share = sampler_.slice(0, engine_.rank(), engine_.world());
+  const Elements most = parts(whole.global, engine_.world());
+  const Elements count = in_micro_shards ? passes() : std::max(config_.accumulate, parts(most, capacity_));
   WeightsOnly<T> weights(*state_);
   Seconds time{0};
   state_->begin_step();
-  for (Elements k = 0; k < passes(); ++k) {
-    nn::Batch<T> batch = gather(train_, reproducible_->slice(step, k));
+  for (Elements k = 0; k < count; ++k) {
+    nn::Batch<T> batch = gather(train_, in_micro_shards ? reproducible_->slice(whole, k) : share.micro(k, count));
     if (in_micro_shards) reproducible_->mark(batch);
-    state_->begin_micro_batch(k, passes());
+    state_->begin_micro_batch(std::min(k, passes() - 1), passes());
     const Instant began = Clock::now();
     model_->forward(batch, state_->weights(), nn::Mode::train, weights);
     model_->backward(batch, state_->weights(), state_->gradients(), 1, nn::Accumulate::overwrite, weights);
@@ -393,13 +399,12 @@ Seconds Trainer<T>::pass_time(const data::Slice& step, bool in_micro_shards) {
 
 template <class T>
 ReproducibleCost Trainer<T>::reproducible_cost() {
-  constexpr int kRounds = 5;
+  constexpr int kRounds = 3;
   settle();
-  const data::Slice step = sampler_.slice(0, 0, 1);
   ReproducibleCost cost{Seconds(1e300), Seconds(1e300)};
   for (int round = 0; round < kRounds; ++round) {
-    cost.as_one_batch = std::min(cost.as_one_batch, pass_time(step, false));
-    cost.in_micro_shards = std::min(cost.in_micro_shards, pass_time(step, true));
+    cost.by_default = std::min(cost.by_default, pass_time(false));
+    cost.in_micro_shards = std::min(cost.in_micro_shards, pass_time(true));
   }
   state_->settle();
   account();  // no step's

@@ -45,6 +45,7 @@ struct Trial {
                          .micro_shards = micro_shards,
                          .losses = result.losses};
     Progress quiet;
+    model->reserve(std::ssize(micro_shards));
     result.sums = model->forward(batch, weights, Mode::train, quiet);
     model->backward(batch, weights, result.gradients, 0.1, Accumulate::overwrite, quiet);
     return result;

@@ -13,7 +13,11 @@ void expect_formula(std::unique_ptr<Model<T>> (*make)(const Options&, Elements),
   MemoryAccount account("activations");
   const MemoryScope scope(account);
   const auto model = make(options, capacity);
-  EXPECT_EQ(account.held(), Bytes(sizeof(T)) * model->owned_elements()) << model->describe() << ", " << capacity;
+  for (const Elements micro_shards : {0, 1, 7, 64}) {
+    model->reserve(micro_shards);
+    EXPECT_EQ(account.held(), Bytes(sizeof(T)) * model->owned_elements())
+        << model->describe() << ", " << capacity << ", " << micro_shards;
+  }
 }
 
 TEST(OwnedElements, AreWhatAnMlpHolds) {

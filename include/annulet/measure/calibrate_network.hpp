@@ -6,10 +6,10 @@
 //   the ring all-reduce of all ranks, in training's segments.
 // Inside a node a pattern's time is that of its quickest round, since whatever else the machine does only adds. Between
 // nodes it is that of the round in the middle, begun by all ranks together on cards that have been idle, as bench has
-// it: a kernel takes its time for every message, and no round goes without. cost::fit_probes
-// finds the link inside nodes from that pair (and the ring, where there is one node), then the one between nodes
-// from the pairs of nodes and the ring. A stream one way is shown beside its prediction but not fitted: a ring sends
-// and receives at once, and one way alone promises more than that reaches. gamma is timed apart
+// it: a kernel takes its time for every message, and no round goes without.
+// cost::fit_probes finds the link inside nodes from that pair (and the ring, where there is one node), then the one
+// between nodes from the pairs of nodes and the ring. A stream one way is shown beside its prediction but not fitted: a
+// ring sends and receives at once, and one way alone promises more than that reaches. gamma is timed apart
 // (measure/calibrate.hpp).
 #include <functional>
 #include <string>
@@ -29,8 +29,10 @@ struct NetworkCalibrationOptions {
   Bytes largest{1 << 20};  // message of a pair; smaller ones on a link too slow for it
   Bytes ring{8 << 20};     // largest vector of the ring
   Seconds share{0.25};     // of a pattern and size
-  Seconds ahead{0};        // this rank's clock, of rank 0's (ClockOffset)
   Seconds deadline{300};   // as EngineOptions
+  // This rank's clock, as ClockOffset; asked before each pattern between nodes, since clocks of hosts drift apart.
+  // Collective.
+  std::function<Seconds()> ahead = [] { return Seconds(0); };
   std::function<void(const std::string& what)> progress = [](const std::string&) {};  // told on every rank
 };
 

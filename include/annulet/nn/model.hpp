@@ -80,6 +80,9 @@ class Model {
   virtual Flops flops(Elements samples) const = 0;
   virtual Flops recomputation(Elements) const { return Flops(0); }
 
+  // Memory for backward passes of batches in up to so many micro-shards; before the first of them.
+  virtual void reserve(Elements micro_shards) = 0;
+
   // Elements of the buffers that the model owns, by formula (in its header's terms), not by counting.
   virtual Elements owned_elements() const = 0;
 };

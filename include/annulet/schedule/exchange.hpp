@@ -1,10 +1,10 @@
 #pragma once
 // What is run for one bucket, whatever its elements are: a collective of so many elements of so many bytes under way.
 //   gradients   none, bf16   all-reduce (ZeRO stage 0) or reduce-scatter (stages 1 to 3) of the bucket's elements
-//               topk:D       all-gather of p pieces of K = sum of ceil(n / D) over the bucket's tensors, each value
-//               with
-//                            its position: all pieces are equally long, so that lengths need no exchange and the sparse
-//                            all-gather (schedule/sparse_all_gather.hpp) is the ring's, (p-1) payload from each rank
+//               topk:D       all-gather of p pieces of K = sum of ceil(n / D) over the bucket's tensors,
+//                            each value with its position: all are equally long, so that lengths need no exchange and
+//                            the sparse all-gather (schedule/sparse_all_gather.hpp) is the ring's, (p-1) payload from
+//                            each rank
 //               micro-shards as none, by plans that sum in a fixed order (schedule/reproducible.hpp)
 //   weights     all-gather of the bucket's elements (stages 1 to 3), never compressed: every replica computes with the
 //               owner's bits

@@ -98,7 +98,7 @@ struct MemoryRecord {
 
 // What summing in one fixed order costs.
 struct ReproducibleCost {
-  Seconds in_micro_shards{0}, as_one_batch{0};  // passes and norm of the same samples, of the rank that loses most
+  Seconds in_micro_shards{0}, by_default{0};  // passes and norm of a step, of the rank that loses most
 };
 
 // Known before the first step.

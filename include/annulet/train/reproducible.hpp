@@ -22,6 +22,9 @@ class Reproducible {
   // Most samples of a pass, on any rank, of a step of so many.
   Elements capacity(Elements samples) const;
 
+  // Most micro-shards of a pass.
+  Elements most_micro_shards() const;
+
   Elements passes() const { return std::ssize(sums_.passes); }
 
   // The samples of a pass out of those of the whole step.

@@ -64,8 +64,9 @@ class Trainer {
   // far, and for `evaluation_passes` forward passes of evaluations.
   const SentBytes& settle();
 
-  // What a reproducible step costs this rank beyond the default's: passes over the samples of step 0 and the norm, with
-  // micro-shards and without, the best of a few. Gradients are lost. Needs a reproducible run, between steps.
+  // What a reproducible step costs this rank beyond the default's: passes over its samples of step 0 and the norm, as
+  // the default divides them and in micro-shards, the best of a few. Gradients are lost. Needs a reproducible run,
+  // between steps.
   ReproducibleCost reproducible_cost();
 
   // Of the last step: when it and its (last) backward pass began and ended, and the control bytes it sent.
@@ -86,7 +87,7 @@ class Trainer {
   void require_finite(const parallel::ControlRecord& agreed) const;
   void flip_a_bit();
   void require_equal_replicas();
-  Seconds pass_time(const data::Slice& step, bool in_micro_shards);
+  Seconds pass_time(bool in_micro_shards);
   void initialize();
   void take_waits(Seconds& lap, StepSeconds& seconds) const;
   Bytes account();
