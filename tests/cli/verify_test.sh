@@ -44,7 +44,7 @@ expect_success "$annulet" verify --config short/config.toml --simulate 2 --json 
 
 # The others do not take rank 0 for stopped while it trains alone.
 expect_success launch 3 "$annulet" verify --config run.toml --model.widths 20,400,400,4 --batch 600 --data.samples 600 \
-  --steps 500 --deadline 2s --tolerance 1
+  --steps 250 --deadline 1s --tolerance 1
 
 # A reproducible run: the same bits, under mpirun and in threads.
 expect_success launch 3 "$annulet" verify --config run.toml --reproducible 8
