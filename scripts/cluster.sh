@@ -49,7 +49,7 @@ shape() {
   "${tc[@]}" class add dev eth0 parent 1: classid 1:1 htb rate "$2" ceil "$2" burst "$burst" cburst "$burst" quantum 64000 ||
     refuse "'$2' is no rate" "Write 1gbit or 200mbit."
   local most=16000
-  if [[ $2 = *gbit ]] && [ "$(hosts | wc -l)" -gt "$(nproc)" ]; then most=32000; fi
+  if [ "$(hosts | wc -l)" -gt "$(nproc)" ]; then most=32000; fi
   ip -n "$(host "$1")" link set dev eth0 gso_max_size "${piece:-$most}"
 }
 
