@@ -95,9 +95,24 @@ AlgorithmChoice choose_algorithms(const comm::Communicator& communicator, const 
   return {communicator.broadcast(schedule::to_text(mine), 0), basis.text};
 }
 
+namespace {
+
+// Ranks that share a core have a part of it. Passes of a model are recorded while so many ranks compute; what a byte
+// takes is the quickest of short turns, in which a rank has the core to itself.
+void share_the_cores(cost::StepInput& input, const Machine& machine) {
+  const double part = std::max(1.0, double(machine.cores.ranks_on_node) / machine.cores.distinct_on_node);
+  cost::StepProfile& profile = input.profile;
+  for (cost::SecondsPerByte* pace : {&profile.adding, &profile.narrowing, &profile.choosing, &profile.spreading}) {
+    *pace = cost::SecondsPerByte(part * pace->value());
+  }
+}
+
+}  // namespace
+
 cost::StepInput step_input(const Config& config, const Machine& machine, const Profile& profile, Bytes element,
                            int world) {
   cost::StepInput input = profiled_step(config, profile, element);
+  share_the_cores(input, machine);
   input.network = machine.network;
   input.world = world;
   input.driver = driver_of(machine.driver.driver);

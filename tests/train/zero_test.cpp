@@ -122,7 +122,9 @@ TEST_F(Zero, TrainsLikeStage0InFloatAsFarAsFloatGoes) {
   for (Config config : {mlp(), gpt()}) {
     config.steps = 20;
     const data::Source& data = config.model == "gpt" ? static_cast<const data::Source&>(text_) : samples_;
-    expect_like_stage_0<float>({config, data, 4}, 1e-6, 1e-4);
+    for (const Driver driver : {Driver::blocking, Driver::polling, Driver::thread}) {
+      for (const int world : {1, 2, 3, 4, 7}) expect_like_stage_0<float>({config, data, world, driver}, 1e-6, 1e-4);
+    }
   }
 }
 
