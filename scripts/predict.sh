@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
 # Is a step what was predicted before it? For each configuration and emulated link: what calibration finds there, as a
 # machine file; then, for each bucket cap, driver and setup (ranks, stage of ZeRO, compression), a profile of one rank (as
-# many lone ranks compute at once, as on the same cores they will) and the ranks that train. prediction.json is written
-# before the first step; the table sets it beside the median step.
+# many lone ranks compute at once, as on the same cores they will; a step waits for the slowest, so the slowest one's is
+# taken) and the ranks that train. prediction.json is written before the first step; the table sets it beside the median step.
 # A shared core has good and bad seconds: this one computes the same forward pass in 8.7 ms or in 11.3 ms. What a network
-# does is seen only where both runs had cores of one speed, so a round counts if the forward pass, without what it waited
-# for, took the run within 5 % of what was predicted of the profile's, and otherwise is made again. Of the rounds that count the
-# one with the middle error is shown, with how many were made.
+# does is seen only where both runs had cores of one speed, so a round counts if profiles before and after it agree within
+# 5 %, and otherwise is made again. Of the rounds that count the one with the middle error is shown, with how many were made.
 #   predict.sh [CONFIG...]      default configs/peer-mlp.toml configs/peer-gpt.toml; their `batch` is a rank's share
 #   LINKS, CAPS, DRIVERS, SETUPS (2/0/none: RANKS/STAGE/COMPRESSION)   separated by spaces
 #   STEPS of a run (30); ROUNDS that count (5); TRIES for them (15)
@@ -25,30 +24,39 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 value() { sed -n "s/^ *\"$2\": \([0-9.e+-]*\),\{0,1\}\$/\1/p" "$1" | head -n 1; }
 
-# profile CONFIG RANKS, as $work/profile/profile.json
+# profile CONFIG RANKS: the slowest lone rank's, as $work/profile.json
 profile() {
-  local options=(--config "$1" --steps "$steps" --record-profile --overwrite) rank
-  for ((rank = 1; rank < $2; ++rank)); do "$annulet" train "${options[@]}" --out "$work/lone$rank" >/dev/null & done
-  "$annulet" train "${options[@]}" --out "$work/profile" >/dev/null
+  local options=(--config "$1" --steps "$steps" --record-profile --overwrite) rank slowest=0 computes
+  for ((rank = 0; rank < $2; ++rank)); do "$annulet" train "${options[@]}" --out "$work/lone$rank" >/dev/null & done
   wait
+  for ((rank = 0; rank < $2; ++rank)); do
+    computes=$(value "$work/lone$rank/profile.json" backward_ends_seconds)
+    if awk "BEGIN {exit !($computes > $slowest)}"; then
+      slowest=$computes
+      cp "$work/lone$rank/profile.json" "$work/profile.json"
+    fi
+  done
 }
 
 # machine LINK: what calibration finds on the emulated link, as $work/machine.toml
 machine() { launch 2 "$annulet" calibrate --emulate "$1" --out "$work/machine.toml" >/dev/null; }
 
-# measure CONFIG LINK CAP DRIVER SETUP: predicted and measured seconds of a step, then of the forward pass
+# measure CONFIG LINK CAP DRIVER SETUP: predicted and measured seconds of a step, then what a rank computes in one before
+# and after. The profile after is the next round's before.
 measure() {
-  local batch ranks stage compression
+  local batch ranks stage compression before
   IFS=/ read -r ranks stage compression <<<"$5"
   batch=$((ranks * $(sed -n 's/^batch *= *\([0-9]*\).*/\1/p' "$1")))
+  before=$(value "$work/profile.json" backward_ends_seconds)
   launch "$ranks" "$annulet" train --config "$1" --steps "$steps" --batch "$batch" --emulate "$2" --bucket "$3" \
     --first-bucket "$3" --driver "$4" --zero "$stage" --compress "$compression" --machine "$work/machine.toml" \
-    --predict-from "$work/profile/profile.json" --overwrite --out "$work/run" >/dev/null
-  local prediction=$work/run/prediction.json summary=$work/run/summary.json measured
-  measured=$(value "$summary" median_step_seconds)
+    --predict-from "$work/profile.json" --overwrite --out "$work/run" >/dev/null
+  profile "$1" "$ranks"
+  local measured
+  measured=$(value "$work/run/summary.json" median_step_seconds)
   [ -n "$measured" ] || die "predict: a run of $1 has no median step. Give it more STEPS."
-  printf '%s %s %s %s\n' "$(value "$prediction" step_seconds)" "$measured" \
-    "$(value "$prediction" forward_seconds)" "$(value "$summary" median_forward_seconds)"
+  printf '%s %s %s %s\n' "$(value "$work/run/prediction.json" step_seconds)" "$measured" "$before" \
+    "$(value "$work/profile.json" backward_ends_seconds)"
 }
 
 # Of lines from measure those in which the cores kept their speed.
@@ -61,8 +69,8 @@ middle() { awk '{print $2 / $1, $0}' | sort -g | awk '{line[NR] = $2 " " $3} END
 cell() {
   local times=$work/times made
   : >"$times"
+  profile "$1" "${5%%/*}"
   for ((made = 0; made < tries && $(steady "$times" | wc -l) < rounds; ++made)); do
-    profile "$1" "${5%%/*}"
     measure "$@" >>"$times"
   done
   if [ "$(steady "$times" | wc -l)" -eq 0 ]; then

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "annulet/base/error.hpp"
+#include "annulet/base/thread_clock.hpp"
 #include "annulet/nn/optimizer.hpp"
 #include "annulet/schedule/shards.hpp"
 #include "part.hpp"
@@ -32,12 +33,12 @@ auto rounding(const collectives::ElementType& element, schedule::Interval elemen
 
 }  // namespace
 
-void GradientInstants::pulse(Instant now) {
+void GradientInstants::pulse(Seconds computed) {
   if (looked) {
-    const Seconds since = now - *looked;
+    const Seconds since = computed - *looked;
     between += since, squares_between += since.count() * since.count();
   }
-  looked = now;
+  looked = computed;
 }
 
 template <class T>
@@ -167,7 +168,7 @@ void GradientSync<T>::launch(std::size_t bucket) {
 
 template <class T>
 void GradientSync<T>::pulse() {
-  if (instants_ != nullptr && missing_.front() == 0) instants_->pulse(Clock::now());
+  if (instants_ != nullptr && missing_.front() == 0) instants_->pulse(thread_computed());
   engine_.poll();
 }
 

@@ -30,7 +30,7 @@ struct StepProfile {
   SecondsPerByte narrowing{0};  // a byte under way made of, or turned into, wider elements (bf16)
   SecondsPerByte choosing{0};   // choosing what is sent of a byte of gradients (topk)
   SecondsPerByte spreading{0};  // adding a byte of somebody's piece to a bucket (topk)
-  Seconds pulse{0};             // between two pulses of backward, seen from a random instant
+  Seconds pulse{0};             // computed between two pulses of backward, seen from a random instant
 };
 
 enum class Driver { blocking, polling, thread };  // as collectives::Driver

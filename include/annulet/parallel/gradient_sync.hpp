@@ -29,15 +29,16 @@ struct BucketTimes {
 };
 
 // For a profile of computing: when each gradient was final, less what looking for bad values had taken by then, and how
-// often a polling driver would have looked since the first one was.
+// often a polling driver would have looked since the first one was, by the time that the thread has computed: a rank
+// that shares its core is taken off it only for another that computes, which in a run is not always so.
 struct GradientInstants {
   std::vector<Instant> final;  // [tensor]
   Seconds checking{0};
   Seconds between{0};             // sum of the times between pulses
   double squares_between{0};      // of the same, squared
-  std::optional<Instant> looked;  // at the last pulse
+  std::optional<Seconds> looked;  // at the last pulse
 
-  void pulse(Instant now);
+  void pulse(Seconds computed);
 };
 
 template <class T>
