@@ -5,7 +5,7 @@
 # The table: by network and ranks, the median and the largest |measured / predicted - 1|, in percent, and how many rows.
 #   residuals.sh                  all networks
 #   NETWORKS   separated by spaces, each RATE:RANKS or an emulated link:RANKS
-#   MIN_BYTES (64KiB), MAX_BYTES (16MiB), FACTOR (4) of the sizes; COLLECTIVES (all), ALGORITHMS (all)
+#   MIN_BYTES (64KiB), MAX_BYTES (16MiB), FACTOR (4) of the sizes; PER_SIZE (1500ms) of rounds; COLLECTIVES (all), ALGORITHMS (all)
 #   OUT        a folder that keeps machine files and rows
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -48,6 +48,7 @@ measure() {
   on "$1" "$2" calibrate --out "$out/$name.toml" >"$out/$name.calibration"
   on "$1" "$2" bench --collective "${COLLECTIVES:-all}" --algorithm "${ALGORITHMS:-all}" --machine "$out/$name.toml" \
     --min-bytes "${MIN_BYTES:-64KiB}" --max-bytes "${MAX_BYTES:-16MiB}" --factor "${FACTOR:-4}" \
+    --per-size "${PER_SIZE:-1500ms}" \
     --csv "$out/$name.csv" >"$out/$name.bench"
   if [ -n "$up" ]; then bash scripts/cluster.sh down; up=; fi
   awk -F, 'NR > 1 && $16 != "" {print $1, $2, $3, $8, $16}' "$out/$name.csv"

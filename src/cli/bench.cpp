@@ -38,6 +38,7 @@ struct BenchArguments {
   int root = 0;
   Bytes smallest{8}, largest{64 << 20};
   int factor = 2;
+  Seconds per_size{0.4};
   int expected_ranks = 0;
 };
 
@@ -56,6 +57,8 @@ void add_options(CLI::App& app, BenchArguments& arguments) {
   app.add_option("--factor", arguments.factor, "from one size to the next")
       ->check(CLI::Range(2, 1024))
       ->capture_default_str();
+  add_unit_option(app, "--per-size", arguments.per_size, parse_seconds, "400ms",
+                  "time for which the rounds of a size are repeated; 7 of them at least");
   app.add_option("--type", arguments.type, "float, double, int32, or bfloat16: floats that travel as such")
       ->capture_default_str();
   app.add_option("--op", arguments.reduction, "sum, average or max")->capture_default_str();
@@ -114,10 +117,11 @@ class Bench {
 
   // What decides which collectives are run.
   std::string fingerprint() const {
-    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", fmt::join(arguments_.collectives, ","), arguments_.type,
-                       arguments_.reduction, arguments_.root, fmt::join(arguments_.algorithms, ","),
+    return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {}", fmt::join(arguments_.collectives, ","),
+                       arguments_.type, arguments_.reduction, arguments_.root, fmt::join(arguments_.algorithms, ","),
                        arguments_.smallest.value(), arguments_.largest.value(), arguments_.factor,
-                       options_.segment.value(), options_.slots, machine_.has_value(), arguments_.config.emulate);
+                       arguments_.per_size.count(), options_.segment.value(), options_.slots, machine_.has_value(),
+                       arguments_.config.emulate);
   }
 
   void check_sizes() const {
@@ -170,6 +174,7 @@ class Bench {
     options_.segment = sync.segment, options_.slots = sync.slots;
     options_.smallest = arguments_.smallest, options_.largest = arguments_.largest;
     options_.factor = arguments_.factor;
+    options_.share = arguments_.per_size;
     options_.deadline = arguments_.config.deadline;
     transport_ = measure::transport_over(world_, emulated_);
     if (!arguments_.machine.empty()) machine_ = cost::read_machine_file(arguments_.machine);

@@ -101,7 +101,9 @@ class Calibrate {
       return;
     }
     const auto say = [](const char* where, const comm::EagerLimit& limit) {
-      fmt::print("eager {}: up to {} less headers over {} ({})\n", where, to_text(limit.bytes), limit.transport,
+      const std::string pieces =
+          limit.reach() > limit.bytes ? fmt::format(", in pieces of up to {}", to_text(limit.bytes)) : "";
+      fmt::print("eager {}: up to {}{} over {} ({})\n", where, to_text(limit.reach()), pieces, limit.transport,
                  limit.origin);
     };
     say("inside a node", eager_->inside);
@@ -114,7 +116,7 @@ class Calibrate {
     measure::NetworkCalibrationOptions options;
     if (eager_) {
       options.node = node_;
-      options.eager_inside = eager_->inside.bytes, options.eager_between = eager_->between.bytes;
+      options.eager_inside = eager_->inside.reach(), options.eager_between = eager_->between.reach();
     }
     options.segment = sync.segment.value() / static_cast<Elements>(sizeof(float)), options.slots = sync.slots;
     options.deadline = options_.config.deadline;

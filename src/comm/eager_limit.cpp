@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kHeader = 64;  // of ob1, rounded up
 constexpr std::int64_t kSharedMemory = 4096, kTcp = 65536;
+constexpr const char* kSharedMemoryName = "shared memory";
 
 // MPI_T for the life of this object.
 class Tools {
@@ -87,23 +88,31 @@ bool may_use(std::string_view list, std::string_view name) {
   return list.empty() || listed != excludes;
 }
 
-EagerLimit limit(const Tools& tools, const char* variable, std::int64_t assumed, const char* transport) {
+EagerLimit limit(std::int64_t total, const char* transport, std::string origin) {
+  return {Bytes(std::max<std::int64_t>(total - kHeader, 4)), transport, std::move(origin)};
+}
+
+EagerLimit assumed_limit(std::int64_t total, const char* transport) {
+  return limit(total, transport, fmt::format("{} assumed, as Open MPI has it", total));
+}
+
+EagerLimit limit_of(const Tools& tools, const char* variable, std::int64_t assumed, const char* transport) {
   const auto found = tools.integer(variable);
-  const std::int64_t total = found.value_or(assumed);
-  return {Bytes(std::max<std::int64_t>(total - kHeader, 4)), transport,
-          found ? fmt::format("{} = {}", variable, total) : fmt::format("{} assumed, as Open MPI has it", total)};
+  return found ? limit(*found, transport, fmt::format("{} = {}", variable, *found)) : assumed_limit(assumed, transport);
 }
 
 EagerLimits look_for_limits() {
   const Tools tools;
-  EagerLimits limits{limit(tools, "btl_vader_eager_limit", kSharedMemory, "shared memory"),
-                     limit(tools, "btl_tcp_eager_limit", kTcp, "TCP")};
+  EagerLimits limits{limit_of(tools, "btl_vader_eager_limit", kSharedMemory, kSharedMemoryName),
+                     limit_of(tools, "btl_tcp_eager_limit", kTcp, "TCP")};
   const std::string transports = tools.text("btl");
   if (may_use(transports, "tcp") && !may_use(transports, "vader")) limits.inside = limits.between;
   return limits;
 }
 
 }  // namespace
+
+EagerLimit assumed_shared_memory_limit() { return assumed_limit(kSharedMemory, kSharedMemoryName); }
 
 const EagerLimits& find_eager_limits() {
   static const EagerLimits limits = look_for_limits();  // MPI_T takes tenths of a second to start

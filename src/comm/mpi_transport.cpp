@@ -21,7 +21,7 @@ class MpiTransport final : public Transport {
  public:
   MpiTransport(const Communicator& communicator, const MpiTransportOptions& options)
       : communicator_(communicator), comm_(native(communicator)), options_(options) {
-    ANNULET_EXPECTS(!communicator.is_null() && options.most_bytes > 0, "a transport needs a communicator");
+    ANNULET_EXPECTS(!communicator.is_null() && options.pieces.most > 0, "a transport needs a communicator");
     int found = 0;
     int* upper_bound = nullptr;
     check(MPI_Comm_get_attr(comm_, MPI_TAG_UB, static_cast<void*>(&upper_bound), &found), "MPI_Comm_get_attr");
@@ -99,9 +99,10 @@ class MpiTransport final : public Transport {
 
   template <class Post>
   void split(int peer, std::size_t size, Post post) const {
-    const auto& by_peer = options_.most_bytes_by_peer;
-    const auto most =
-        static_cast<std::size_t>(by_peer.empty() ? options_.most_bytes : by_peer[static_cast<std::size_t>(peer)]);
+    const auto& by_peer = options_.pieces_by_peer;
+    const Pieces& pieces = by_peer.empty() ? options_.pieces : by_peer[static_cast<std::size_t>(peer)];
+    const bool eagerly = static_cast<std::int64_t>(size) <= kEagerPieces * pieces.eager;
+    const auto most = static_cast<std::size_t>(eagerly && size > 0 ? pieces.eager : pieces.most);
     std::size_t first = 0;
     do {
       const std::size_t count = std::min(most, size - first);
@@ -207,16 +208,21 @@ class MpiTransport final : public Transport {
 MpiTransportOptions options_for_links(const Communicator& communicator) {
   MpiTransportOptions options;
   const std::vector<int> nodes = communicator.nodes();
-  // On one node TCP is used only by those who choose transports, and asking MPI for limits is slow.
-  const bool may_be_tcp = std::ranges::max(nodes) > 0 || std::getenv("OMPI_MCA_btl") != nullptr;
-  if (communicator.minimum(may_be_tcp ? 0 : 1) == 1) return options;
-  const EagerLimits& limits = find_eager_limits();
-  const auto most_to = [&](const EagerLimit& limit) {
-    return communicator.minimum(limit.transport == "TCP" ? limit.bytes.value() : options.most_bytes);
+  // On one node shared memory is used unless somebody chose, and asking MPI for limits is slow.
+  const bool chosen =
+      std::getenv("OMPI_MCA_btl") != nullptr || std::getenv("OMPI_MCA_btl_vader_eager_limit") != nullptr;
+  if (communicator.minimum(chosen || std::ranges::max(nodes) > 0 ? 0 : 1) == 1) {
+    options.pieces.eager = assumed_shared_memory_limit().bytes.value();
+    return options;
+  }
+  const auto pieces_for = [&](const EagerLimit& limit) {
+    const std::int64_t bytes = communicator.minimum(limit.bytes.value());
+    return limit.transport == "TCP" ? Pieces{.most = bytes} : Pieces{.eager = bytes};
   };
-  const std::int64_t inside = most_to(limits.inside), between = most_to(limits.between);
+  const EagerLimits& limits = find_eager_limits();
+  const Pieces inside = pieces_for(limits.inside), between = pieces_for(limits.between);
   const int here = nodes[static_cast<std::size_t>(communicator.rank())];
-  for (const int node : nodes) options.most_bytes_by_peer.push_back(node == here ? inside : between);
+  for (const int node : nodes) options.pieces_by_peer.push_back(node == here ? inside : between);
   return options;
 }
 

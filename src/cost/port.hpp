@@ -56,6 +56,10 @@ class Card {
     return port_.take(now, link, message.bytes, piece_, first);
   }
 
+  // What it serves since next().
+  const Outgoing& serves() const { return queues_.front().messages.front(); }
+  Bytes piece() const { return piece_; }
+
   // The message whose last piece this was.
   std::optional<Outgoing> carried() {
     Queue queue = std::move(queues_.front());
@@ -69,7 +73,7 @@ class Card {
   }
 
  private:
-  static constexpr Bytes kPiece{64 << 10};
+  static constexpr Bytes kPiece{16 << 10};
   static constexpr std::int64_t kMostPieces = 16;  // of a message, which bounds the work
 
   struct Queue {

@@ -51,6 +51,7 @@ class Simulation {
     ANNULET_EXPECTS(network.node.empty() || network.node.size() == index(world), "every rank is on a node");
     ranks_.resize(index(world));
     ports_.resize(index(world)), cards_.resize(index(network.nodes()));
+    core_.resize(index(world), Seconds::min());
     ends_.assign(collectives.size(), std::vector<Seconds>(index(world)));
     for (int r = 0; r < world; ++r) prepare(r);
   }
@@ -271,15 +272,31 @@ class Simulation {
 
   void leave(const Outgoing& message, const Link& link, Seconds left) {
     add({left, 0, Event::Kind::left, message.rank, message.collective, message.step});
-    const Seconds arrives =
+    Seconds arrives =
         left + link.latency(message.bytes) + 2 * (collectives_[message.collective].handling * message.bytes);
+    if (&link == &network_.between) {
+      arrives = std::max({arrives, core_[index(message.rank)], core_[index(peer_of(message))]});
+    }
     add({arrives, 0, is_busy() ? Event::Kind::due : Event::Kind::arrived, message.rank, message.collective,
          message.step, message.message});
   }
 
+  // A core that carries both directions at a link's full rate has half of that time for each.
+  static SecondsPerByte least_moving(const Link& link) {
+    return SecondsPerByte(std::min(link.moving.value(), link.beta.value() / 2));
+  }
+
   void carry(int node) {
-    const Seconds left = cards_[index(node)].next(now_, network_.between);
+    Card& card = cards_[index(node)];
+    const Seconds left = card.next(now_, network_.between);
+    for (const int r : {card.serves().rank, peer_of(card.serves())}) {
+      core_[index(r)] = std::max(core_[index(r)], now_) + moving_ * card.piece();
+    }
     add({left, 0, Event::Kind::carried, node, 0, schedule::kNoStep});
+  }
+
+  int peer_of(const Outgoing& message) const {
+    return ranks_[index(message.rank)].runs[message.collective].plan->steps[index(message.step)].peer;
   }
 
   void carried(int node) {
@@ -306,8 +323,10 @@ class Simulation {
   Network network_;
   SimulationOptions options_;
   std::vector<Rank> ranks_;
-  std::vector<Port> ports_;                                        // [rank], for what stays inside its node
-  std::vector<Card> cards_;                                        // [node]
+  std::vector<Port> ports_;  // [rank], for what stays inside its node
+  std::vector<Card> cards_;  // [node]
+  const SecondsPerByte moving_ = least_moving(network_.between);
+  std::vector<Seconds> core_;                                      // [rank] done with bytes to and from other nodes
   std::map<std::tuple<std::size_t, int, int>, Channel> channels_;  // collective, from, to
   std::vector<std::vector<Seconds>> ends_;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;

@@ -131,7 +131,7 @@ TEST_F(AlgorithmsOverMpi, AreExactForSizesThatNothingDivides) {
 }
 
 TEST_F(AlgorithmsOverMpi, AreExactWhereMessagesAreSplitAfterSevenBytes) {
-  for (const Elements n : {6, 7, 8, 100}) run_all(shape(n, 50), {.most_bytes = 7});
+  for (const Elements n : {6, 7, 8, 100}) run_all(shape(n, 50), {.pieces = {.most = 7}});
 }
 
 using Integers = std::vector<std::int32_t>;

@@ -70,7 +70,7 @@ TEST_F(EngineOverMpi, EqualsMpiAllreduceForAwkwardSizesAcrossTheEagerLimits) {
 }
 
 TEST_F(EngineOverMpi, SplitsMessagesAtTheCountLimit) {
-  equals_mpi<float>(100, 50, Driver::polling, MPI_FLOAT, {.most_bytes = 7});
+  equals_mpi<float>(100, 50, Driver::polling, MPI_FLOAT, {.pieces = {.most = 7}});
 }
 
 TEST_F(EngineOverMpi, GivesTheSameBitsOnEveryRankAndWithEveryDriver) {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "annulet/base/error.hpp"
+#include "annulet/comm/eager_limit.hpp"
 #include "annulet/comm/mpi.hpp"
 
 namespace annulet::comm {
@@ -62,7 +63,7 @@ TEST(MpiTransport, OneLookHearsOfWhatHadArrivedBeforeIt) {
 
 TEST(MpiTransport, SplitsMessagesLongerThanAnMpiCount) {
   const Communicator world = duplicate(MPI_COMM_WORLD);
-  const auto transport = make_mpi_transport(world, {.most_bytes = 7});
+  const auto transport = make_mpi_transport(world, {.pieces = {.most = 7}});
   const int left = (world.rank() + world.size() - 1) % world.size();
   for (const std::size_t size : {0U, 6U, 7U, 8U, 100U}) {
     EXPECT_EQ(pass_right(*transport, message_of(world.rank(), size), 0), message_of(left, size)) << size;
@@ -70,23 +71,51 @@ TEST(MpiTransport, SplitsMessagesLongerThanAnMpiCount) {
   EXPECT_EQ(transport->traffic().posted, transport->traffic().completed);
 }
 
+constexpr std::size_t kWhole = 7 * kEagerPieces;  // the longest message that goes in eager pieces of 7 bytes
+
+TEST(MpiTransport, MovesMessagesInEagerPieces) {
+  const Communicator world = duplicate(MPI_COMM_WORLD);
+  const auto transport = make_mpi_transport(world, {.pieces = {.eager = 7}});
+  const int left = (world.rank() + world.size() - 1) % world.size();
+  for (const std::size_t size : {std::size_t{0}, std::size_t{6}, std::size_t{7}, std::size_t{8}, kWhole, kWhole + 1}) {
+    EXPECT_EQ(pass_right(*transport, message_of(world.rank(), size), 0), message_of(left, size)) << size;
+  }
+  EXPECT_EQ(transport->traffic().posted, transport->traffic().completed);
+}
+
+// What a receive of `expected` bytes says of the message that comes from the left; nothing if it is right.
+std::string complaint(Transport& transport, Transport& receiver, std::size_t sent, std::size_t expected, int tag) {
+  std::vector<char> in(expected), out(sent);
+  const int p = transport.world(), right = (transport.rank() + 1) % p, left = (transport.rank() + p - 1) % p;
+  receiver.post_receive({left, tag, Purpose::other, 1}, std::as_writable_bytes(std::span(in)));
+  transport.post_send({right, tag, Purpose::other, 2}, std::as_bytes(std::span(out)));
+  std::array<std::uint64_t, 2> tokens{};
+  try {
+    for (bool received = false; !received;) {
+      transport.poll(tokens);
+      received = receiver.poll(tokens) > 0;
+    }
+  } catch (const RunError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 TEST(MpiTransport, SaysWhenAMessageIsShorterThanItsReceive) {
   const Communicator world = duplicate(MPI_COMM_WORLD);
-  const auto transport = make_mpi_transport(world);
-  std::vector<char> in(8), out(5);
-  const int p = world.size(), right = (world.rank() + 1) % p, left = (world.rank() + p - 1) % p;
-  transport->post_receive({left, 3, Purpose::other, 1}, std::as_writable_bytes(std::span(in)));
-  transport->post_send({right, 3, Purpose::other, 2}, std::as_bytes(std::span(out)));
-  std::string message;
-  std::array<std::uint64_t, 2> tokens{};
-  for (std::size_t finished = 0; finished < 2 && message.empty();) {
-    try {
-      finished += transport->poll(tokens);
-    } catch (const RunError& error) {
-      message = error.what();
-    }
-  }
-  EXPECT_THAT(message, testing::HasSubstr("received 5 bytes from rank " + std::to_string(left) + ", expected 8"));
+  const auto transport = make_mpi_transport(world), receiver = make_mpi_transport(world);
+  const std::string left = std::to_string((world.rank() + world.size() - 1) % world.size());
+  EXPECT_THAT(complaint(*transport, *receiver, 5, 8, 3),
+              testing::HasSubstr("received 5 bytes from rank " + left + ", expected 8"));
+  world.barrier();
+}
+
+// Seen by a receiver that does not expect pieces.
+TEST(MpiTransport, CutsMessagesOfAFewEagerPiecesAndNoLongerOnes) {
+  const Communicator world = duplicate(MPI_COMM_WORLD);
+  const auto transport = make_mpi_transport(world, {.pieces = {.eager = 7}}), receiver = make_mpi_transport(world);
+  EXPECT_EQ(complaint(*transport, *receiver, kWhole + 1, kWhole + 1, 4), "");
+  EXPECT_THAT(complaint(*transport, *receiver, kWhole, kWhole, 5), testing::HasSubstr("received 7 bytes"));
   world.barrier();
 }
 
