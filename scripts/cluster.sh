@@ -7,16 +7,17 @@
 #   cluster.sh wire                bytes that each card has sent
 #   cluster.sh down
 #   cluster.sh can                 whether this machine can: says why not, and fails
-# MPIRUN_ARGS are given to the launcher (--map-by node), SECONDS_MOST ends a job that hangs (300).
+# MPIRUN_ARGS are given to the launcher (--map-by node), SECONDS_MOST ends a job that hangs (300); TCP_LINKS (2) of a pair of
+# hosts; CLUSTER_NET (10.77.0). BURST (9kb): bytes that a card lets pass at once after it was idle; PIECE: the largest that
+# the kernel hands it (16000; 8000 below 500mbit; 32000 for more hosts than cores).
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 net=${CLUSTER_NET:-10.77.0}
 bridge=annulet0
-# Bytes that a card lets pass at once after it was idle, and the largest piece that the kernel hands it: with more of
-# either, more small messages outrun the rate. Smaller bursts lose some of it to late timers, smaller pieces take more of
-# the cores, which hosts may have to share. Real cards cut pieces themselves: PIECE=65536 takes a third of the core time,
-# which counts for training, but then messages of up to 64 KiB outrun the rate.
+# With more of either more small messages outrun the rate. Smaller bursts lose some of it to late timers; smaller pieces
+# take more of the cores, of which a slow card leaves enough and hosts that share them do not. Real cards cut pieces
+# themselves: PIECE=65536 takes a third of the core time, which counts for training.
 burst=${BURST:-9kb} piece=${PIECE:-}
 
 host() { printf 'annulet-host%s' "$1"; }
@@ -49,13 +50,10 @@ shape() {
   "${tc[@]}" qdisc add dev eth0 root handle 1: htb default 1
   "${tc[@]}" class add dev eth0 parent 1: classid 1:1 htb rate "$2" ceil "$2" burst "$burst" cburst "$burst" quantum 64000 ||
     refuse "'$2' is no rate" "Write 1gbit or 200mbit."
-  local most=16000
-  if [[ $2 =~ ^([0-9]+)mbit$ ]] && [ "${BASH_REMATCH[1]}" -lt 500 ]; then
-    most=8000  # a slow card keeps no core busy
-  elif [ "$(hosts | wc -l)" -gt "$(nproc)" ]; then
-    most=32000
-  fi
-  ip -n "$(host "$1")" link set dev eth0 gso_max_size "${piece:-$most}"
+  local largest=16000
+  if [ "$(hosts | wc -l)" -gt "$(nproc)" ]; then largest=32000; fi
+  if [[ $2 =~ ^([0-9]+)mbit$ ]] && [ "${BASH_REMATCH[1]}" -lt 500 ]; then largest=8000; fi
+  ip -n "$(host "$1")" link set dev eth0 gso_max_size "${piece:-$largest}"
 }
 
 up() {
@@ -63,7 +61,7 @@ up() {
   [[ $count =~ ^[1-9][0-9]?$ ]] || refuse "'$count' is no number of hosts" "Give 1 to 99."
   need
   [ -z "$(hosts)" ] || refuse "there is a cluster already ($(hosts | wc -l) hosts)" "Use it, or 'cluster.sh down' first."
-  trap 'down' ERR
+  trap down EXIT
   ip link add "$bridge" type bridge
   ip addr add "$net.254/24" dev "$bridge"
   ip link set "$bridge" up
@@ -77,7 +75,7 @@ up() {
     ip netns exec "$(host $k)" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
   done
   for ((k = 1; k <= count; ++k)); do shape $k "$rate"; done
-  trap - ERR
+  trap - EXIT
   say "$count hosts, $net.1 to $net.$count, cards of $rate"
 }
 
@@ -130,5 +128,5 @@ run) [ $# -ge 3 ] || die "usage: cluster.sh run RANKS COMMAND..."; shift; run "$
 wire) wire ;;
 down) down ;;
 can) can ;;
-*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 1,11p >&2; exit 2 ;;
+*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,12p >&2; exit 2 ;;
 esac

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by the other scripts: where things are, how to build, how to launch.
+# Sourced by the other scripts: where things are, how to build, how to launch, and on which network.
 #   ANNULET_BUILD   build folder, default build/ (a relative path counts from the repository's root)
 set -euo pipefail
 
@@ -51,4 +51,30 @@ launch() {
   local ranks=$1
   shift
   bash scripts/mpirun.sh "$(cached MPIEXEC_EXECUTABLE)" "$ranks" 0 "$@"
+}
+
+# A network is an emulated link (alpha=1ms,bandwidth=250MB/s) or the rate of the cards of a cluster in a box (1gbit, as root).
+is_emulated() { [[ $1 == *=* ]]; }
+
+# network_up NETWORK HOSTS; a script that calls it calls network_down when it ends.
+network_is_up=
+network_up() {
+  if is_emulated "$1"; then return; fi
+  bash scripts/cluster.sh up "$2" "$1" >&2
+  network_is_up=yes
+}
+network_down() {
+  if [ -n "$network_is_up" ]; then bash scripts/cluster.sh down; fi
+  network_is_up=
+}
+
+# on NETWORK RANKS COMMAND...: a command of annulet's that takes --emulate, there.
+on() {
+  local network=$1 ranks=$2
+  shift 2
+  if is_emulated "$network"; then
+    launch "$ranks" "$@" --emulate "$network"
+  else
+    SECONDS_MOST=${SECONDS_MOST:-1800} bash scripts/cluster.sh run "$ranks" "$@"
+  fi
 }

@@ -18,39 +18,24 @@ out=${OUT:-$(mktemp -d)}
 mkdir -p "$out"
 out=$(CDPATH='' cd -- "$out" && pwd -P)
 work=$(mktemp -d)
-up=
 finish() {
-  if [ -n "$up" ]; then bash scripts/cluster.sh down; fi
+  network_down || true
   if [ -z "${OUT:-}" ]; then rm -rf -- "$out"; fi
   rm -rf -- "$work"
 }
 trap finish EXIT
 
-# on NETWORK RANKS COMMAND...: a command of ours there.
-on() {
-  local network=$1 ranks=$2
-  shift 2
-  case $network in
-  *=*) launch "$ranks" "$annulet" "$@" --emulate "$network" ;;
-  *) SECONDS_MOST=1800 bash scripts/cluster.sh run "$ranks" "$annulet" "$@" ;;
-  esac
-}
-
 # measure NETWORK RANKS: rows of "collective algorithm bytes measured predicted"
 measure() {
   local name
   name=$(tr -c 'a-zA-Z0-9\n' - <<<"$1-$2")
-  case $1 in *=*) ;; *)
-    bash scripts/cluster.sh up "$2" "$1" >&2
-    up=yes
-    ;;
-  esac
-  on "$1" "$2" calibrate --out "$out/$name.toml" >"$out/$name.calibration"
-  on "$1" "$2" bench --collective "${COLLECTIVES:-all}" --algorithm "${ALGORITHMS:-all}" --machine "$out/$name.toml" \
+  network_up "$1" "$2"
+  on "$1" "$2" "$annulet" calibrate --out "$out/$name.toml" >"$out/$name.calibration"
+  on "$1" "$2" "$annulet" bench --collective "${COLLECTIVES:-all}" --algorithm "${ALGORITHMS:-all}" --machine "$out/$name.toml" \
     --min-bytes "${MIN_BYTES:-64KiB}" --max-bytes "${MAX_BYTES:-16MiB}" --factor "${FACTOR:-4}" \
     --per-size "${PER_SIZE:-1500ms}" \
     --csv "$out/$name.csv" >"$out/$name.bench"
-  if [ -n "$up" ]; then bash scripts/cluster.sh down; up=; fi
+  network_down
   awk -F, 'NR > 1 && $16 != "" {print $1, $2, $3, $8, $16}' "$out/$name.csv"
 }
 

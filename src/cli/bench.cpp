@@ -58,7 +58,7 @@ void add_options(CLI::App& app, BenchArguments& arguments) {
       ->check(CLI::Range(2, 1024))
       ->capture_default_str();
   add_unit_option(app, "--per-size", arguments.per_size, parse_seconds, "400ms",
-                  "time for which the rounds of a size are repeated; 7 of them at least");
+                  "time for the rounds of a size, all algorithms together; 7 to 2000 rounds");
   app.add_option("--type", arguments.type, "float, double, int32, or bfloat16: floats that travel as such")
       ->capture_default_str();
   app.add_option("--op", arguments.reduction, "sum, average or max")->capture_default_str();
@@ -174,7 +174,7 @@ class Bench {
     options_.segment = sync.segment, options_.slots = sync.slots;
     options_.smallest = arguments_.smallest, options_.largest = arguments_.largest;
     options_.factor = arguments_.factor;
-    options_.share = arguments_.per_size;
+    options_.per_size = arguments_.per_size;
     options_.deadline = arguments_.config.deadline;
     transport_ = measure::transport_over(world_, emulated_);
     if (!arguments_.machine.empty()) machine_ = cost::read_machine_file(arguments_.machine);

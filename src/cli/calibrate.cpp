@@ -180,7 +180,7 @@ class Calibrate {
     for (const cost::Scope scope : {cost::Scope::inside, cost::Scope::between}) {
       const bool inside = scope == cost::Scope::inside;
       const auto share = measure::both_ways_share(calibration.points, scope);
-      if (!share || *share > kShared || (inside ? eager_->inside : eager_->between).transport != "TCP") continue;
+      if (!share || *share > kShared || !(inside ? eager_->inside : eager_->between).is_tcp()) continue;
       fmt::print(
           "both ways at once reach {:.0f} % of one way's bandwidth {} (one TCP connection carries both directions). "
           "Set OMPI_MCA_btl_tcp_links=2.\n",

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "annulet/base/error.hpp"
@@ -14,19 +16,24 @@
 namespace annulet::comm {
 namespace {
 
-// Enough for every window of the engine; the arrays grow beyond it only once.
-constexpr std::size_t kReserve = 256;
+// Messages, more than windows of the engine need, and pieces; the arrays grow beyond it only once.
+constexpr std::size_t kReserve = 256, kReservePieces = 1024;
 
 class MpiTransport final : public Transport {
  public:
   MpiTransport(const Communicator& communicator, const MpiTransportOptions& options)
       : communicator_(communicator), comm_(native(communicator)), options_(options) {
-    ANNULET_EXPECTS(!communicator.is_null() && options.pieces.most > 0, "a transport needs a communicator");
+    ANNULET_EXPECTS(!communicator.is_null(), "a transport needs a communicator");
+    ANNULET_EXPECTS(
+        options.pieces.most > 0 &&
+            std::ranges::all_of(options.pieces_by_peer, [](const Pieces& pieces) { return pieces.most > 0; }),
+        "a piece has a byte at least");
     int found = 0;
     int* upper_bound = nullptr;
     check(MPI_Comm_get_attr(comm_, MPI_TAG_UB, static_cast<void*>(&upper_bound), &found), "MPI_Comm_get_attr");
     tags_ = std::min(found != 0 ? *upper_bound : 32767, options.most_tags);
-    requests_.reserve(kReserve), pieces_.reserve(kReserve), indices_.reserve(kReserve), statuses_.reserve(kReserve);
+    requests_.reserve(kReservePieces), pieces_.reserve(kReservePieces);
+    indices_.reserve(kReservePieces), statuses_.reserve(kReservePieces);
     messages_.reserve(kReserve), free_.reserve(kReserve), finished_.reserve(kReserve);
   }
 
@@ -101,8 +108,8 @@ class MpiTransport final : public Transport {
   void split(int peer, std::size_t size, Post post) const {
     const auto& by_peer = options_.pieces_by_peer;
     const Pieces& pieces = by_peer.empty() ? options_.pieces : by_peer[static_cast<std::size_t>(peer)];
-    const bool eagerly = static_cast<std::int64_t>(size) <= kEagerPieces * pieces.eager;
-    const auto most = static_cast<std::size_t>(eagerly && size > 0 ? pieces.eager : pieces.most);
+    const bool eagerly = pieces.eager > 0 && static_cast<std::int64_t>(size) <= pieces.reach;
+    const auto most = static_cast<std::size_t>(eagerly ? std::min(pieces.eager, pieces.most) : pieces.most);
     std::size_t first = 0;
     do {
       const std::size_t count = std::min(most, size - first);
@@ -205,19 +212,34 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
+namespace {
+
+bool is_open_mpi() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  return std::string_view(text.data(), static_cast<std::size_t>(length)).starts_with("Open MPI");
+}
+
+Pieces eager_pieces(std::int64_t bytes) { return {.eager = bytes, .reach = std::max(bytes, kEagerReach.value())}; }
+
+}  // namespace
+
 MpiTransportOptions options_for_links(const Communicator& communicator) {
   MpiTransportOptions options;
+  if (communicator.minimum(is_open_mpi() ? 1 : 0) == 0) return options;
   const std::vector<int> nodes = communicator.nodes();
   // On one node shared memory is used unless somebody chose, and asking MPI for limits is slow.
   const bool chosen =
       std::getenv("OMPI_MCA_btl") != nullptr || std::getenv("OMPI_MCA_btl_vader_eager_limit") != nullptr;
   if (communicator.minimum(chosen || std::ranges::max(nodes) > 0 ? 0 : 1) == 1) {
-    options.pieces.eager = assumed_shared_memory_limit().bytes.value();
+    options.pieces = eager_pieces(assumed_shared_memory_limit().bytes.value());
     return options;
   }
   const auto pieces_for = [&](const EagerLimit& limit) {
     const std::int64_t bytes = communicator.minimum(limit.bytes.value());
-    return limit.transport == "TCP" ? Pieces{.most = bytes} : Pieces{.eager = bytes};
+    const bool tcp = communicator.minimum(limit.is_tcp() ? 0 : 1) == 0;
+    return tcp ? Pieces{.most = bytes} : eager_pieces(bytes);
   };
   const EagerLimits& limits = find_eager_limits();
   const Pieces inside = pieces_for(limits.inside), between = pieces_for(limits.between);

@@ -119,11 +119,10 @@ Link assumed_link() {
           "assumed: 10 Gb/s Ethernet"};
 }
 
-// Two ranks on cores of one package; messages that go in eager pieces cost less each, and more a byte.
 Network assumed_network(std::vector<int> node) {
   Link inside{Seconds(3e-6), Seconds(2e-6), SecondsPerByte(1 / 8.7e9), SecondsPerByte(1 / 8.3e9),
               "assumed: shared memory"};
-  inside.eager = {Bytes(36'000), Seconds(1e-6), Seconds(2e-6), SecondsPerByte(1 / 6.6e9)};
+  inside.eager = {Bytes(32 << 10), Seconds(1e-6), Seconds(2e-6), SecondsPerByte(1 / 6.6e9)};
   inside.core_is_port = true;
   return {inside, assumed_link(), std::move(node)};
 }

@@ -220,7 +220,7 @@ void Race::add_times() {
     for (const Entrant& entrant : entrants_) run_once(entrant);
   }
   const double once = course_.communicator.maximum(Seconds(Clock::now() - start).count()) / kWarmUps;
-  const double wished = course_.options.share.count() / once;
+  const double wished = course_.options.per_size.count() / once;
   const int rounds = static_cast<int>(std::clamp<double>(wished, kFewestTimed, kMostTimed));
   std::vector<std::vector<double>> times(entrants_.size());
   for (int round = 0; round < rounds; ++round) {

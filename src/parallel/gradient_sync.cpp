@@ -33,12 +33,12 @@ auto rounding(const collectives::ElementType& element, schedule::Interval elemen
 
 }  // namespace
 
-void GradientInstants::pulse(Seconds computed) {
-  if (looked) {
-    const Seconds since = computed - *looked;
+void GradientInstants::pulse(Seconds now) {
+  if (computed) {
+    const Seconds since = now - *computed;
     between += since, squares_between += since.count() * since.count();
   }
-  looked = computed;
+  computed = now;
 }
 
 template <class T>
@@ -121,7 +121,7 @@ template <class T>
 void GradientSync<T>::begin_step() {
   finite_ = true;
   begin_micro_batch(true);
-  if (instants_ != nullptr) instants_->checking = Seconds(0), instants_->looked.reset();
+  if (instants_ != nullptr) instants_->checking = Seconds(0), instants_->computed.reset();
 }
 
 template <class T>

@@ -124,6 +124,15 @@ TEST_F(AlgorithmsOverMpi, AreExactAcrossTheEagerLimits) {
   }
 }
 
+// As in training, which cuts what is up to 32 KiB long into eager pieces.
+TEST_F(AlgorithmsOverMpi, AreExactInEagerPieces) {
+  const Elements p = world_.size();
+  for (const Elements n : {Elements{0}, Elements{1}, Elements{1008}, Elements{1009}, Elements{8192}, Elements{8193},
+                           p * 1008 + 1, p * 8192 - 1, p * 8192 + 1}) {
+    run_all(shape(n), comm::options_for_links(world_));
+  }
+}
+
 TEST_F(AlgorithmsOverMpi, AreExactForSizesThatNothingDivides) {
   const Collective one[] = {Collective::all_reduce};
   run_all(shape(6'185'592, 1 << 18), {}, one);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <array>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -71,13 +72,14 @@ TEST(MpiTransport, SplitsMessagesLongerThanAnMpiCount) {
   EXPECT_EQ(transport->traffic().posted, transport->traffic().completed);
 }
 
-constexpr std::size_t kWhole = 7 * kEagerPieces;  // the longest message that goes in eager pieces of 7 bytes
+constexpr Pieces kPieces{.eager = 7, .reach = 60};
+constexpr std::size_t kReach = 60;
 
 TEST(MpiTransport, MovesMessagesInEagerPieces) {
   const Communicator world = duplicate(MPI_COMM_WORLD);
-  const auto transport = make_mpi_transport(world, {.pieces = {.eager = 7}});
+  const auto transport = make_mpi_transport(world, {.pieces = kPieces});
   const int left = (world.rank() + world.size() - 1) % world.size();
-  for (const std::size_t size : {std::size_t{0}, std::size_t{6}, std::size_t{7}, std::size_t{8}, kWhole, kWhole + 1}) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{6}, std::size_t{7}, std::size_t{8}, kReach, kReach + 1}) {
     EXPECT_EQ(pass_right(*transport, message_of(world.rank(), size), 0), message_of(left, size)) << size;
   }
   EXPECT_EQ(transport->traffic().posted, transport->traffic().completed);
@@ -110,12 +112,32 @@ TEST(MpiTransport, SaysWhenAMessageIsShorterThanItsReceive) {
   world.barrier();
 }
 
+// The first piece of ten bytes is as long as that of twenty, the second is not.
+TEST(MpiTransport, SaysWhenAMessageInPiecesIsShorterThanItsReceive) {
+  const Communicator world = duplicate(MPI_COMM_WORLD);
+  const auto transport = make_mpi_transport(world, {.pieces = kPieces});
+  EXPECT_THAT(complaint(*transport, *transport, 10, 20, 6), testing::HasSubstr("received 3 bytes"));
+  world.barrier();
+}
+
+TEST(MpiTransport, CutsShortMessagesByDefaultOnlyWhereThatIsQuicker) {
+  const Communicator world = duplicate(MPI_COMM_WORLD);
+  const MpiTransportOptions options = options_for_links(world);
+  const EagerLimit assumed = assumed_shared_memory_limit();
+  if (world.nodes().back() > 0 || std::getenv("OMPI_MCA_btl") != nullptr) GTEST_SKIP() << "not shared memory alone";
+  EXPECT_EQ(options.pieces.eager, assumed.bytes.value());
+  EXPECT_EQ(options.pieces.reach, kEagerReach.value());
+  EXPECT_EQ(assumed.reach(), kEagerReach);
+  EXPECT_EQ((EagerLimit{Bytes(100'000), "shared memory", ""}.reach()), Bytes(100'000));
+  EXPECT_EQ((EagerLimit{Bytes(1000), "TCP", ""}.reach()), Bytes(1000));
+}
+
 // Seen by a receiver that does not expect pieces.
 TEST(MpiTransport, CutsMessagesOfAFewEagerPiecesAndNoLongerOnes) {
   const Communicator world = duplicate(MPI_COMM_WORLD);
-  const auto transport = make_mpi_transport(world, {.pieces = {.eager = 7}}), receiver = make_mpi_transport(world);
-  EXPECT_EQ(complaint(*transport, *receiver, kWhole + 1, kWhole + 1, 4), "");
-  EXPECT_THAT(complaint(*transport, *receiver, kWhole, kWhole, 5), testing::HasSubstr("received 7 bytes"));
+  const auto transport = make_mpi_transport(world, {.pieces = kPieces}), receiver = make_mpi_transport(world);
+  EXPECT_EQ(complaint(*transport, *receiver, kReach + 1, kReach + 1, 4), "");
+  EXPECT_THAT(complaint(*transport, *receiver, kReach, kReach, 5), testing::HasSubstr("received 7 bytes"));
   world.barrier();
 }
 

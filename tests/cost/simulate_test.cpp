@@ -200,6 +200,22 @@ TEST(Simulation, ACardServesItsConnectionsInTurn) {
   EXPECT_NEAR(ends[2].count(), 0.8 + 1e-3, 1e-9);
 }
 
+// 10,000 elements to each of two peers: pieces of 16 KiB, of which the last of each message is shorter.
+TEST(Simulation, ACardTakesTurnsBySixteenKibibytes) {
+  World world;
+  for (int r = 0; r < 3; ++r) {
+    schedule::PlanBuilder builder(r, 3, 10'000);
+    const schedule::Region all{schedule::Place::data, {0, 10'000}};
+    if (r == 0) builder.send(1, all, {}), builder.send(2, all, {});
+    if (r > 0) builder.receive(0, all, {});
+    world.plans.push_back(std::move(builder).finish());
+  }
+  const LaunchedCollective collective = world.at_once();
+  const auto ends = simulate(std::span(&collective, 1), {{}, kLink, {0, 1, 2}})[0];
+  EXPECT_NEAR(ends[1].count(), 0.08 - (40'000 - 2 * 16'384) * 1e-6 + 1e-3, 1e-9);
+  EXPECT_NEAR(ends[2].count(), 0.08 + 1e-3, 1e-9);
+}
+
 // A burst lets 400,000 bytes pass at once; then their ends are busy with them, for no longer than it takes a core to
 // keep up with the full rate in both directions (1 us a byte).
 TEST(Simulation, ACoreHandlesWhatPassesBetweenNodes) {

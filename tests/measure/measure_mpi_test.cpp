@@ -82,7 +82,7 @@ BenchOptions bench_options(const comm::Communicator& world) {
   options.collectives.assign(collectives.begin(), collectives.end());
   options.contenders = everyone();
   options.smallest = Bytes(8), options.largest = Bytes(20'000), options.segment = Bytes(1000);
-  options.root = world.size() / 2, options.share = Seconds(0);
+  options.root = world.size() / 2, options.per_size = Seconds(0);
   options.known = cost::assumed_network({});
   return options;
 }

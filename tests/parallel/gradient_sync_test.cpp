@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <thread>
 
 #include "collectives/in_process_ranks.hpp"
 
@@ -54,6 +55,32 @@ TEST(GradientSync, SumsEveryGradientOverRanksWhateverTheBuckets) {
       });
     }
   }
+}
+
+TEST(GradientInstants, SumsWhatWasComputedBetweenPulses) {
+  GradientInstants instants;
+  for (const double at : {1e-3, 2e-3, 4e-3}) instants.pulse(Seconds(at));
+  EXPECT_DOUBLE_EQ(instants.between.count(), 3e-3);
+  EXPECT_DOUBLE_EQ(instants.squares_between, 5e-6);
+}
+
+TEST(GradientSync, RecordsBetweenPulsesWhatTheThreadComputed) {
+  const nn::Layout layout = layout_of({10});
+  collectives::run_ranks(1, [&](int, std::unique_ptr<comm::Transport> transport) {
+    Engine engine(std::move(transport), {});
+    std::vector<float> gradients(10);
+    GradientSync<float> sync(engine, layout, gradients, kSmall);
+    GradientInstants instants{std::vector<Instant>(1), Seconds(0), Seconds(0), 0, {}};
+    sync.record(instants);
+    sync.begin_step();
+    sync.gradient_ready(0);
+    sync.pulse();
+    std::this_thread::sleep_for(Seconds(0.03));
+    sync.pulse();
+    sync.finish();
+    EXPECT_GT(instants.between, Seconds(0));
+    EXPECT_LT(instants.between, Seconds(0.02));
+  });
 }
 
 TEST(GradientSync, RunsEveryBucketByTheAlgorithmOfItsSize) {

@@ -2,11 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <chrono>
-#include <thread>
-
 #include "annulet/base/error.hpp"
-#include "annulet/base/thread_clock.hpp"
 #include "annulet/train/trainer.hpp"
 #include "collectives/in_process_ranks.hpp"
 #include "train/golden.hpp"
@@ -44,16 +40,6 @@ TEST(Profile, IsOfTheStepsAfterTheFirstFive) {
     EXPECT_GT(profile.choosing.value(), 0);
     EXPECT_GT(profile.spreading.value(), 0);
   });
-}
-
-TEST(Profile, CountsBetweenPulsesWhatTheThreadComputed) {
-  const Seconds before = thread_computed();
-  std::this_thread::sleep_for(std::chrono::milliseconds(30));
-  EXPECT_LT(thread_computed() - before, Seconds(0.02));
-  parallel::GradientInstants instants;
-  for (const double at : {1e-3, 2e-3, 4e-3}) instants.pulse(Seconds(at));
-  EXPECT_DOUBLE_EQ(instants.between.count(), 3e-3);
-  EXPECT_DOUBLE_EQ(instants.squares_between, 5e-6);
 }
 
 TEST(Profile, ServesOnlyRunsThatComputeTheSame) {

@@ -47,7 +47,8 @@ class Transport {
   virtual void post_receive(const Envelope& envelope, std::span<std::byte> bytes) = 0;
 
   // Lets messages move and writes the tokens of those that have finished; returns how many (0 if none).
-  // Throws RunError if a message was shorter or longer than its receive.
+  // Throws RunError if a message was shorter or longer than its receive; but where one ends with a piece of the other,
+  // the receive waits on, or the next one meets what is left.
   virtual std::size_t poll(std::span<std::uint64_t> finished) = 0;
 
   // The same for who looks again at once: quicker, and what has only just arrived may be told by the next look.

@@ -32,8 +32,9 @@ struct PricedExecution {
 };
 
 // Every algorithm of the collective (direct for up to 8 ranks: the model knows no port at the receiver, where its
-// messages meet) in the segments that suit it best, the fastest first; of equal ones the first of the registry.
-// Segments of 64 KiB to 4 MiB in factors of four; slots for what is under way during a latency and two more.
+// messages meet, between nodes only its core) in the segments that suit it best, the fastest first; of equal ones the
+// first of the registry. Segments of 64 KiB to 4 MiB in factors of four; slots for what is under way during a latency
+// and two more.
 std::vector<PricedExecution> priced_executions(const Task& task, const Network& network);
 
 // The first of them, but what `ranges` says where they hold the size.
@@ -47,8 +48,8 @@ std::vector<schedule::ExecutionRange> bucket_executions(std::span<const Elements
                                                         const std::vector<schedule::ExecutionRange>& preferred = {});
 
 // Where no machine file says otherwise: between nodes ten-gigabit Ethernet, and inside one shared memory, whose figures
-// are of the order of what Open MPI 4.1 reaches on a server core: messages up to 4000 bytes go at once, larger ones are
-// asked for and copied by the cores that also add.
+// are of the order of what two ranks reach over Open MPI 4.1 on cores of one package: messages of up to 32 KiB go at
+// once, in pieces (comm/eager_limit.hpp), larger ones are asked for and copied by the cores that also add.
 Link assumed_link();
 Network assumed_network(std::vector<int> node);
 

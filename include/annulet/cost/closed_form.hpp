@@ -42,8 +42,8 @@ struct PredictedTime {
   Seconds total() const { return latency + bandwidth + reduction; }
 };
 
-// What simulate() says of the plans, for chunks of equal size in one segment; at most where the head of the file says
-// so. Throws ContractError where the collective does not have the algorithm.
+// What simulate() says of the plans, for chunks of equal size in one segment, on links without bursts; at most where
+// the head of the file says so. Throws ContractError where the collective does not have the algorithm.
 PredictedTime predicted_time(const CollectiveShape& shape, const Link& link);
 
 // Several links: a step waits for its slowest hop, so the one on which all steps take longest.

@@ -31,10 +31,10 @@ struct Link {
   SecondsPerByte gamma{0};           // per byte reduced
   std::string source{};              // "calibrated: ring traffic, 4 ranks", "emulated", a file
   std::optional<EagerLink> eager{};  // of small messages; absent: the same for all sizes
-  SecondsPerByte moving{};           // of a core, per byte that it sends or receives; 0: unknown
-  Bytes burst{0};                    // what the bucket holds
-  SecondsPerByte burst_pace{};       // of bytes that it lets pass, at most beta
-  bool core_is_port = false;         // the core that adds is what moves the bytes: never both at once
+  SecondsPerByte moving{};      // of a core, per byte that it sends or receives; 0: unknown, and none in simulations
+  Bytes burst{0};               // what the bucket holds
+  SecondsPerByte burst_pace{};  // of bytes that it lets pass, at most beta
+  bool core_is_port = false;    // the core that adds is what moves the bytes: never both at once
 
   bool is_eager(Bytes bytes) const { return eager && bytes <= eager->limit; }
   Seconds latency(Bytes bytes) const { return is_eager(bytes) ? eager->alpha : alpha; }

@@ -5,7 +5,8 @@
 //   compute = "55GFLOP/s"     what large products reach on one core; optional
 //   alpha, bandwidth          one link for all ranks (times; bytes or bits a second); gap, reduction: optional; and
 //                             moving: how many bytes a core sends or receives in a second that it spends on nothing
-//                             else
+//                             else, looking for messages included; burst with burst_bandwidth: what a card that was
+//                             idle lets pass at once, and how fast
 //   [inside] and [between]    the same keys for the link inside a node and between nodes, instead of the short form;
 //                             and eager_limit with eager_alpha, eager_gap, eager_bandwidth for messages up to that size
 //   [device]                  what the planner asks of the device that a rank computes on; all optional: peak_bf16,

@@ -2,9 +2,10 @@
 // Event simulation: what the plans of all ranks take on a network, by the rules by which the engine runs them.
 //   - a send is posted as soon as it may, each operation's sends in plan order, at most `window` of an operation at
 //   once;
-//   - a port (a rank's own, or the card that a node's ranks share) sends one message at a time, first posted, first
-//   sent;
-//   - a message arrives alpha after it left, and is received once its receive is posted;
+//   - a rank's own port sends one message at a time, first posted, first sent; a card, which a node's ranks share,
+//   serves its connections in turn, 16 KiB or a sixteenth of a message at a time, and may let a burst pass (link.hpp);
+//   - a message arrives alpha after it left, between nodes not before the cores at both its ends have handled it, which
+//   takes them `moving` a byte, at most beta / 2; it is received once its receive is posted;
 //   - a rank reduces one segment at a time; combining occupies the rank, not its port (but where core_is_port);
 //   - at most `active` operations of a rank are in progress, in launch order.
 // Time is the only resource: nothing here depends on the machine that simulates. O(steps log steps).

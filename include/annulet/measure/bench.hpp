@@ -54,7 +54,7 @@ struct BenchOptions {
   cost::Network network;                           // to predict with
   cost::Network known;                             // for `auto` to choose by
   std::vector<schedule::ExecutionRange> ranges{};  // what `auto` shall not choose
-  Seconds share{0.4};                              // of a size: rounds are repeated as long, within bounds
+  Seconds per_size{0.4};                           // rounds of all contenders are repeated as long, within bounds
   Seconds deadline{300};                           // as collectives::EngineOptions
 };
 

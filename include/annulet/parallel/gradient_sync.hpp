@@ -29,16 +29,16 @@ struct BucketTimes {
 };
 
 // For a profile of computing: when each gradient was final, less what looking for bad values had taken by then, and how
-// often a polling driver would have looked since the first one was, by the time that the thread has computed: a rank
-// that shares its core is taken off it only for another that computes, which in a run is not always so.
+// often a polling driver would have looked since the first one was. Pulses are timed by the thread's own clock: where
+// lone ranks share a core, the wall clock would count the others' turns, though in a run those often wait.
 struct GradientInstants {
   std::vector<Instant> final;  // [tensor]
   Seconds checking{0};
-  Seconds between{0};             // sum of the times between pulses
-  double squares_between{0};      // of the same, squared
-  std::optional<Seconds> looked;  // at the last pulse
+  Seconds between{0};               // computed between pulses, summed
+  double squares_between{0};        // of the same, squared
+  std::optional<Seconds> computed;  // until the last pulse
 
-  void pulse(Seconds computed);
+  void pulse(Seconds now);
 };
 
 template <class T>
