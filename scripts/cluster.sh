@@ -9,7 +9,7 @@
 #   cluster.sh can                 whether this machine can: says why not, and fails
 # MPIRUN_ARGS are given to the launcher (--map-by node), SECONDS_MOST ends a job that hangs (300); TCP_LINKS (2) of a pair of
 # hosts; CLUSTER_NET (10.77.0). BURST (9kb): bytes that a card lets pass at once after it was idle; PIECE: the largest that
-# the kernel hands it (16000; 8000 below 500mbit; 32000 for more hosts than cores).
+# the kernel hands it (16000, below 500mbit 8000; twice as much for more hosts than cores).
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -51,8 +51,8 @@ shape() {
   "${tc[@]}" class add dev eth0 parent 1: classid 1:1 htb rate "$2" ceil "$2" burst "$burst" cburst "$burst" quantum 64000 ||
     refuse "'$2' is no rate" "Write 1gbit or 200mbit."
   local largest=16000
-  if [ "$(hosts | wc -l)" -gt "$(nproc)" ]; then largest=32000; fi
   if [[ $2 =~ ^([0-9]+)mbit$ ]] && [ "${BASH_REMATCH[1]}" -lt 500 ]; then largest=8000; fi
+  if [ "$(hosts | wc -l)" -gt "$(nproc)" ]; then largest=$((2 * largest)); fi
   ip -n "$(host "$1")" link set dev eth0 gso_max_size "${piece:-$largest}"
 }
 

@@ -183,17 +183,23 @@ TEST(Simulation, RanksOfANodeShareItsCard) {
   EXPECT_NEAR(apart[3].count(), 1.4e-3, 1e-12);
 }
 
-// 100,000 elements to each of two peers on nodes of their own: 0.4 s of the card each, shared by sixteenths, so that
-// the first is there only when one piece less than all has left.
-TEST(Simulation, ACardServesItsConnectionsInTurn) {
+// Rank 0 sends the whole vector to each other rank.
+World sent_to_all(int ranks, Elements elements) {
   World world;
-  for (int r = 0; r < 3; ++r) {
-    schedule::PlanBuilder builder(r, 3, 100'000);
-    const schedule::Region all{schedule::Place::data, {0, 100'000}};
-    if (r == 0) builder.send(1, all, {}), builder.send(2, all, {});
+  const schedule::Region all{schedule::Place::data, {0, elements}};
+  for (int r = 0; r < ranks; ++r) {
+    schedule::PlanBuilder builder(r, ranks, elements);
+    for (int peer = 1; r == 0 && peer < ranks; ++peer) builder.send(peer, all, {});
     if (r > 0) builder.receive(0, all, {});
     world.plans.push_back(std::move(builder).finish());
   }
+  return world;
+}
+
+// 100,000 elements to each of two peers on nodes of their own: 0.4 s of the card each, shared by sixteenths, so that
+// the first is there only when one piece less than all has left.
+TEST(Simulation, ACardServesItsConnectionsInTurn) {
+  const World world = sent_to_all(3, 100'000);
   const LaunchedCollective collective = world.at_once();
   const auto ends = simulate(std::span(&collective, 1), {{}, kLink, {0, 1, 2}})[0];
   EXPECT_NEAR(ends[1].count(), 0.8 - 0.4 / 16 + 1e-3, 1e-9);
@@ -202,14 +208,7 @@ TEST(Simulation, ACardServesItsConnectionsInTurn) {
 
 // 10,000 elements to each of two peers: pieces of 16 KiB, of which the last of each message is shorter.
 TEST(Simulation, ACardTakesTurnsBySixteenKibibytes) {
-  World world;
-  for (int r = 0; r < 3; ++r) {
-    schedule::PlanBuilder builder(r, 3, 10'000);
-    const schedule::Region all{schedule::Place::data, {0, 10'000}};
-    if (r == 0) builder.send(1, all, {}), builder.send(2, all, {});
-    if (r > 0) builder.receive(0, all, {});
-    world.plans.push_back(std::move(builder).finish());
-  }
+  const World world = sent_to_all(3, 10'000);
   const LaunchedCollective collective = world.at_once();
   const auto ends = simulate(std::span(&collective, 1), {{}, kLink, {0, 1, 2}})[0];
   EXPECT_NEAR(ends[1].count(), 0.08 - (40'000 - 2 * 16'384) * 1e-6 + 1e-3, 1e-9);
@@ -219,14 +218,7 @@ TEST(Simulation, ACardTakesTurnsBySixteenKibibytes) {
 // A burst lets 400,000 bytes pass at once; then their ends are busy with them, for no longer than it takes a core to
 // keep up with the full rate in both directions (1 us a byte).
 TEST(Simulation, ACoreHandlesWhatPassesBetweenNodes) {
-  World world;
-  for (int r = 0; r < 2; ++r) {
-    schedule::PlanBuilder builder(r, 2, 100'000);
-    const schedule::Region all{schedule::Place::data, {0, 100'000}};
-    if (r == 0) builder.send(1, all, {});
-    if (r == 1) builder.receive(0, all, {});
-    world.plans.push_back(std::move(builder).finish());
-  }
+  const World world = sent_to_all(2, 100'000);
   const LaunchedCollective collective = world.at_once();
   for (const auto& [moving, ends] : {std::pair(0.0, 1e-3), {3e-7, 0.12}, {5e-7, 0.2}, {9e-7, 0.2}}) {
     Link link = kLink;
