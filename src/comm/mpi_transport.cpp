@@ -210,10 +210,6 @@ class MpiTransport final : public Transport {
   std::vector<MPI_Status> statuses_;
 };
 
-}  // namespace
-
-namespace {
-
 bool is_open_mpi() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -221,7 +217,7 @@ bool is_open_mpi() {
   return std::string_view(text.data(), static_cast<std::size_t>(length)).starts_with("Open MPI");
 }
 
-Pieces eager_pieces(std::int64_t bytes) { return {.eager = bytes, .reach = std::max(bytes, kEagerReach.value())}; }
+Pieces eager_pieces(const EagerLimit& limit) { return {.eager = limit.bytes.value(), .reach = limit.reach().value()}; }
 
 }  // namespace
 
@@ -233,13 +229,13 @@ MpiTransportOptions options_for_links(const Communicator& communicator) {
   const bool chosen =
       std::getenv("OMPI_MCA_btl") != nullptr || std::getenv("OMPI_MCA_btl_vader_eager_limit") != nullptr;
   if (communicator.minimum(chosen || std::ranges::max(nodes) > 0 ? 0 : 1) == 1) {
-    options.pieces = eager_pieces(assumed_shared_memory_limit().bytes.value());
+    options.pieces = eager_pieces(assumed_shared_memory_limit());
     return options;
   }
-  const auto pieces_for = [&](const EagerLimit& limit) {
-    const std::int64_t bytes = communicator.minimum(limit.bytes.value());
+  const auto pieces_for = [&](EagerLimit limit) {
+    limit.bytes = Bytes(communicator.minimum(limit.bytes.value()));
     const bool tcp = communicator.minimum(limit.is_tcp() ? 0 : 1) == 0;
-    return tcp ? Pieces{.most = bytes} : eager_pieces(bytes);
+    return tcp ? Pieces{.most = limit.bytes.value()} : eager_pieces(limit);
   };
   const EagerLimits& limits = find_eager_limits();
   const Pieces inside = pieces_for(limits.inside), between = pieces_for(limits.between);

@@ -281,8 +281,8 @@ class Simulation {
          message.step, message.message});
   }
 
-  // A core that carries both directions at a link's full rate has half of that time for each.
-  static SecondsPerByte least_moving(const Link& link) {
+  // What a link carries both ways at its full rate, its cores carry: a byte takes them half of its time at most.
+  static SecondsPerByte bounded_moving(const Link& link) {
     return SecondsPerByte(std::min(link.moving.value(), link.beta.value() / 2));
   }
 
@@ -325,7 +325,7 @@ class Simulation {
   std::vector<Rank> ranks_;
   std::vector<Port> ports_;  // [rank], for what stays inside its node
   std::vector<Card> cards_;  // [node]
-  const SecondsPerByte moving_ = least_moving(network_.between);
+  const SecondsPerByte moving_ = bounded_moving(network_.between);
   std::vector<Seconds> core_;                                      // [rank] done with bytes to and from other nodes
   std::map<std::tuple<std::size_t, int, int>, Channel> channels_;  // collective, from, to
   std::vector<std::vector<Seconds>> ends_;
