@@ -72,7 +72,9 @@ up() {
     ip -n "$(host $k)" addr add "$net.$k/24" dev eth0
     ip -n "$(host $k)" link set eth0 up
     ip -n "$(host $k)" link set lo up
-    ip netns exec "$(host $k)" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0
+    # Reno, which every kernel has and every host may choose: BBR, some machines' default, rests for 200 ms every ten seconds
+    # and takes the pauses between collectives for the rate of the card.
+    ip netns exec "$(host $k)" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_congestion_control=reno
   done
   for ((k = 1; k <= count; ++k)); do shape $k "$rate"; done
   trap - EXIT
