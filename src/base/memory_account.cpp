@@ -1,8 +1,10 @@
 #include "annulet/base/memory_account.hpp"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -10,6 +12,12 @@ namespace annulet {
 namespace {
 
 thread_local MemoryAccount* current_account = nullptr;
+
+constexpr std::size_t kHugePage = 2 << 20;
+
+std::size_t boundary_of(std::size_t bytes, std::size_t alignment) {
+  return bytes >= 2 * kHugePage ? std::max(alignment, kHugePage) : alignment;
+}
 
 // Empty where nothing but the machine limits this process.
 std::string limit_text() {
@@ -37,18 +45,21 @@ MemoryShare::MemoryShare(MemoryAccount& from, MemoryAccount& to, Bytes bytes)
 MemoryShare::~MemoryShare() { to_.remove(bytes_), from_.add(bytes_); }
 
 void* allocate_aligned(std::size_t bytes, std::size_t alignment, MemoryAccount* account) {
-  void* memory = ::operator new (bytes, std::align_val_t{alignment}, std::nothrow);
+  const std::size_t boundary = boundary_of(bytes, alignment);
+  void* memory = ::operator new (bytes, std::align_val_t{boundary}, std::nothrow);
   if (memory == nullptr) {
     throw MemoryError({fmt::format("there is no memory for {} of {}", to_text(Bytes(static_cast<std::int64_t>(bytes))),
                                    account != nullptr ? account->name() : "data"),
                        limit_text(), "Raise the limit, or ask for less"});
   }
+  if (boundary == kHugePage)
+    madvise(memory, bytes, MADV_HUGEPAGE);  // where the system has none it says so, and no harm
   if (account != nullptr) account->add(bytes);
   return memory;
 }
 
 void free_aligned(void* memory, std::size_t bytes, std::size_t alignment, MemoryAccount* account) {
-  ::operator delete (memory, std::align_val_t{alignment});
+  ::operator delete (memory, std::align_val_t{boundary_of(bytes, alignment)});
   if (account != nullptr) account->remove(bytes);
 }
 
