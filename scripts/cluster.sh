@@ -8,7 +8,8 @@
 #   cluster.sh down
 #   cluster.sh can                 whether this machine can: says why not, and fails
 # MPIRUN_ARGS are given to the launcher (--map-by node), SECONDS_MOST ends a job that hangs (300); TCP_LINKS (2) of a pair of
-# hosts; CLUSTER_NET (10.77.0). BURST (9kb): bytes that a card lets pass at once after it was idle; PIECE: the largest that
+# hosts; CLUSTER_NET (10.77.0). CONGESTION: of TCP (reno, which every kernel has; not BBR, some machines' default, see
+# include/annulet/measure/congestion.hpp). BURST (9kb): bytes that a card lets pass at once after it was idle; PIECE: the largest that
 # the kernel hands it (16000, below 500mbit 8000; twice as much for more hosts than cores).
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
@@ -72,9 +73,8 @@ up() {
     ip -n "$(host $k)" addr add "$net.$k/24" dev eth0
     ip -n "$(host $k)" link set eth0 up
     ip -n "$(host $k)" link set lo up
-    # Reno, which every kernel has and every host may choose: BBR, some machines' default, rests for 200 ms every ten seconds
-    # and takes the pauses between collectives for the rate of the card.
-    ip netns exec "$(host $k)" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_congestion_control=reno
+    ip netns exec "$(host $k)" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 \
+      net.ipv4.tcp_congestion_control="${CONGESTION:-reno}"
   done
   for ((k = 1; k <= count; ++k)); do shape $k "$rate"; done
   trap - EXIT

@@ -14,6 +14,7 @@
 #include "annulet/cost/machine.hpp"
 #include "annulet/measure/bench.hpp"
 #include "annulet/measure/calibrate.hpp"
+#include "annulet/measure/congestion.hpp"
 #include "annulet/report/bench_table.hpp"
 #include "annulet/train/agree.hpp"
 #include "annulet/train/config.hpp"
@@ -28,8 +29,6 @@ using measure::Contender;
 using measure::NumberType;
 using measure::Reduction;
 using schedule::Collective;
-
-constexpr Bytes kSegmentBetweenNodes{1 << 20};  // one is added while the next is on its way
 
 struct BenchArguments {
   train::Config config;  // segment, slots, emulate, deadline
@@ -266,10 +265,8 @@ class Bench {
   void choose_networks() {
     const std::vector<int> node = emulated_ ? std::vector<int>{} : world_.nodes();
     options_.known = cost::assumed_network(node), known_by_ = "assumed shared memory";
-    if (options_.known.nodes() > 1) {
-      known_by_ += " inside nodes, 10 Gb/s between them";
-      if (arguments_.config.segment == Bytes(0)) options_.segment = std::min(options_.segment, kSegmentBetweenNodes);
-    }
+    if (options_.known.nodes() > 1) known_by_ += " inside nodes, 10 Gb/s between them";
+    if (!emulated_) warning_ = measure::congestion_warning(world_);
     if (emulated_) {
       options_.known = cost::Link{emulated_->latency, {}, cost::SecondsPerByte(1 / emulated_->bandwidth.value())};
       known_by_ = "the emulated link";
@@ -295,6 +292,7 @@ class Bench {
       fmt::print("one rank: nothing is sent\n");
     }
     if (!left_out_.empty()) fmt::print("{}\n", left_out_);
+    if (!warning_.empty()) fmt::print("{}\n", warning_);
     const Contender automatic{Contender::Kind::automatic};
     if (std::ranges::find(options_.contenders, automatic) == options_.contenders.end()) return;
     fmt::print("auto chooses by {}", known_by_);
@@ -323,7 +321,7 @@ class Bench {
   std::optional<comm::EmulatedLink> emulated_;
   std::optional<cost::Machine> machine_;
   std::optional<AtomicFile> json_, csv_;
-  std::string left_out_, known_by_;
+  std::string left_out_, known_by_, warning_;
   std::optional<Collective> shown_;
 };
 

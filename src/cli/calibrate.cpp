@@ -11,6 +11,7 @@
 #include "annulet/cost/machine.hpp"
 #include "annulet/measure/calibrate_network.hpp"
 #include "annulet/measure/clock_offset.hpp"
+#include "annulet/measure/congestion.hpp"
 #include "annulet/measure/moving.hpp"
 #include "annulet/nn/product_rate.hpp"
 #include "annulet/report/calibration_table.hpp"
@@ -93,6 +94,7 @@ class Calibrate {
 
   void announce() {
     node_ = world_.nodes();
+    const std::string warning = emulated_ ? "" : measure::congestion_warning(world_);
     if (world_.rank() != 0) return;
     fmt::print("{}, {}\n", environment_.placement(), environment_.library());
     if (emulated_) {
@@ -108,6 +110,7 @@ class Calibrate {
     };
     say("inside a node", eager_->inside);
     if (node_.back() > 0) say("between nodes", eager_->between);
+    if (!warning.empty()) fmt::print("{}\n", warning);
   }
 
   measure::NetworkCalibration measured() {

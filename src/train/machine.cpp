@@ -5,6 +5,7 @@
 #include "annulet/comm/emulated.hpp"
 #include "annulet/measure/calibrate.hpp"
 #include "annulet/measure/clock_offset.hpp"
+#include "annulet/measure/congestion.hpp"
 #include "annulet/measure/moving.hpp"
 #include "annulet/measure/peaks.hpp"
 #include "annulet/nn/product_rate.hpp"
@@ -59,6 +60,9 @@ Machine look_at_machine(const comm::Environment& environment, const Config& conf
       config.driver, {machine.cores.distinct_on_node, machine.cores.ranks_on_node, world.size()}, threads_allowed);
   const int threads = machine.driver.driver == collectives::Driver::thread ? 2 : 1;
   if (const std::string warning = measure::binding_warning(machine.cores, threads); !warning.empty()) {
+    machine.warnings.push_back(warning);
+  }
+  if (const std::string warning = measure::congestion_warning(world); !warning.empty()) {
     machine.warnings.push_back(warning);
   }
   const double cores = machine.cores.in_use_total;
