@@ -14,7 +14,8 @@ using schedule::Algorithm;
 using schedule::Execution;
 using schedule::Plan;
 
-constexpr Bytes kSegments[] = {Bytes(4 << 20), Bytes(1 << 20), Bytes(256 << 10), Bytes(64 << 10)};
+constexpr Bytes kSegments[] = {Bytes(4 << 20), Bytes(512 << 10), Bytes(64 << 10)};
+constexpr Bytes kCached{512 << 10};
 constexpr std::size_t kMostSimulated = 20'000;  // for each of some thirty candidates
 constexpr int kMostDirect = 8;
 constexpr double kEqual = 1e-9;
@@ -33,11 +34,25 @@ Seconds simulated(const Task& task, const Execution& execution, const Network& n
   return std::ranges::max(simulate(std::span(&collective, 1), network).front());
 }
 
+// Where the cores copy what they add, it should still be in their caches then.
+bool is_cached(Bytes bytes, const Network& network) {
+  return network.nodes() > 1 || !network.inside.core_is_port || bytes <= kCached;
+}
+
+bool is_considered(Algorithm algorithm, const Task& task, const Network& network) {
+  const bool few = task.world <= kMostDirect;
+  if (algorithm == Algorithm::direct) return few;
+  const bool adds = schedule::has_algorithm(task.collective, Algorithm::direct) &&
+                    task.collective != schedule::Collective::all_gather;
+  return !adds || !few || is_cached(task.bytes(), network);
+}
+
 // Longer segments first: of two that take as long the one with fewer messages. One that holds the vector is enough.
-std::vector<Bytes> segments_for(const Task& task, Algorithm algorithm) {
+std::vector<Bytes> segments_for(const Task& task, Algorithm algorithm, const Network& network) {
   if (!schedule::has_segments(algorithm)) return {kSegments[0]};
   std::vector<Bytes> segments;
   for (const Bytes segment : kSegments) {
+    if (!is_cached(segment, network)) continue;
     if (!segments.empty() && segment >= task.bytes()) segments.pop_back();
     segments.push_back(segment);
   }
@@ -56,7 +71,7 @@ int slots_for(Bytes segment, const Link& link) {
 
 PricedExecution best_segment(const Task& task, Algorithm algorithm, const Network& network) {
   std::optional<PricedExecution> best;
-  for (const Bytes segment : segments_for(task, algorithm)) {
+  for (const Bytes segment : segments_for(task, algorithm, network)) {
     const Execution execution{algorithm, segment, slots_for(segment, network.ring_link())};
     const PricedExecution priced{execution, task_time(task, execution, network, kMostSimulated)};
     if (!best || is_cheaper(priced, *best)) best = priced;
@@ -77,7 +92,7 @@ Seconds task_time(const Task& task, const Execution& execution, const Network& n
 std::vector<PricedExecution> priced_executions(const Task& task, const Network& network) {
   std::vector<PricedExecution> priced;
   for (const Algorithm algorithm : schedule::algorithms_of(task.collective)) {
-    if (algorithm == Algorithm::direct && task.world > kMostDirect) continue;
+    if (!is_considered(algorithm, task, network)) continue;
     const PricedExecution best = best_segment(task, algorithm, network);
     const auto dearer = std::ranges::find_if(priced, [&](const PricedExecution& p) { return is_cheaper(best, p); });
     priced.insert(dearer, best);
@@ -120,9 +135,9 @@ Link assumed_link() {
 }
 
 Network assumed_network(std::vector<int> node) {
-  Link inside{Seconds(3e-6), Seconds(2e-6), SecondsPerByte(1 / 8.7e9), SecondsPerByte(1 / 8.3e9),
+  Link inside{Seconds(1e-6), Seconds(3e-6), SecondsPerByte(1 / 10e9), SecondsPerByte(1 / 5e9),
               "assumed: shared memory"};
-  inside.eager = {Bytes(32 << 10), Seconds(1e-6), Seconds(2e-6), SecondsPerByte(1 / 6.6e9)};
+  inside.eager = {Bytes(8 << 10), Seconds(1e-6), Seconds(2e-6), SecondsPerByte(1 / 6.6e9)};
   inside.core_is_port = true;
   return {inside, assumed_link(), std::move(node)};
 }

@@ -1,5 +1,7 @@
 #include "annulet/schedule/direct.hpp"
 
+#include <algorithm>
+
 namespace annulet::schedule {
 namespace {
 
@@ -8,54 +10,97 @@ class Direct {
  public:
   explicit Direct(const PlanShape& shape)
       : shape_(shape),
+        segments_(segments(chunk_of(shape.world - 1), shape.segment)),  // the last chunk is the longest
+        slot_size_(std::min(shape.segment, chunk_of(shape.rank).count)),
         builder_(shape.rank, shape.world, shape.elements),
-        sent_(static_cast<std::size_t>(shape.world), kNoStep) {}
+        slot_free_(index(shape.slots) * index(shape.world), kNoStep) {
+    ANNULET_EXPECTS(shape.segment > 0 && shape.slots > 0, "segments of at least one element arrive in slots");
+  }
 
   void reduce_scatter() {
-    std::vector<StepId> arrived(static_cast<std::size_t>(shape_.world), kNoStep);
-    for (int k = 1; k < shape_.world; ++k) {
-      const int to = (shape_.rank + k) % shape_.world, from = (shape_.rank - k + shape_.world) % shape_.world;
-      sent_[index(to)] = builder_.send(to, chunk_of(to), {});
-      arrived[index(from)] = builder_.receive(from, slot(from), {});
-    }
-    add_in_rank_order(arrived);
+    for (Elements s = 0; s < segments_; ++s) reduce(s);
   }
 
   void all_gather() {
-    for (int k = 1; k < shape_.world; ++k) {
-      const int to = (shape_.rank + k) % shape_.world, from = (shape_.rank - k + shape_.world) % shape_.world;
-      builder_.send(to, chunk_of(shape_.rank), {added_});
-      builder_.receive(from, chunk_of(from), {sent_[index(from)]});
+    for (Elements s = 0; s < segments_; ++s) gather(s);
+  }
+
+  // A sum is handed out while it is still in the caches, when as many more segments as there are slots are on their
+  // way.
+  void all_reduce() {
+    for (Elements s = 0; s < segments_ + shape_.slots; ++s) {
+      if (s < segments_) reduce(s);
+      if (s >= shape_.slots) gather(s - shape_.slots);
     }
   }
 
   Plan finish() { return std::move(builder_).finish(); }
 
  private:
-  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
-
-  // The ranks below this one are summed up in the first slot, and then (a + b = b + a) the rest in its own chunk.
-  void add_in_rank_order(const std::vector<StepId>& arrived) {
-    const Region own = chunk_of(shape_.rank);
-    StepId below = shape_.rank > 0 ? arrived[0] : kNoStep;
-    for (int r = 1; r < shape_.rank; ++r) below = builder_.combine(slot(r), slot(0), {below, arrived[index(r)]});
-    if (shape_.rank > 0) added_ = builder_.combine(slot(0), own, {below});
-    for (int r = shape_.rank + 1; r < shape_.world; ++r)
-      added_ = builder_.combine(slot(r), own, {added_, arrived[index(r)]});
+  void reduce(Elements s) {
+    sent_.emplace_back(index(shape_.world), kNoStep);
+    std::vector<StepId> arrived(index(shape_.world), kNoStep);
+    for (int k = 1; k < shape_.world; ++k) {
+      sent_.back()[index(after(k))] = builder_.send(after(k), segment(after(k), s), {});
+      arrived[index(before(k))] = builder_.receive(before(k), slot(before(k), s), {slot_free(before(k), s)});
+    }
+    added_.push_back(add_in_rank_order(arrived, s));
   }
 
-  Region chunk_of(int r) const { return {Place::data, chunk(shape_.elements, shape_.world, r)}; }
-
-  // Where the contribution of rank r to this rank's chunk waits.
-  Region slot(int r) const {
-    const Elements size = chunk_of(shape_.rank).interval.count;
-    return {Place::scratch, {(r < shape_.rank ? r : r - 1) * size, size}};
+  void gather(Elements s) {
+    for (int k = 1; k < shape_.world; ++k) {
+      builder_.send(after(k), segment(shape_.rank, s), {added_.empty() ? kNoStep : added_[index(s)]});
+      builder_.receive(before(k), segment(before(k), s), {sent_.empty() ? kNoStep : sent_[index(s)][index(before(k))]});
+    }
   }
+
+  template <class Integer>
+  static std::size_t index(Integer i) {
+    return static_cast<std::size_t>(i);
+  }
+
+  int after(int k) const { return (shape_.rank + k) % shape_.world; }
+  int before(int k) const { return (shape_.rank - k + shape_.world) % shape_.world; }
+
+  // The ranks below this one are summed up in the first slot, and then (a + b = b + a) the rest in its own segment.
+  StepId add_in_rank_order(const std::vector<StepId>& arrived, Elements s) {
+    const Region own = segment(shape_.rank, s);
+    StepId sum = shape_.rank > 0 ? arrived[0] : kNoStep;
+    for (int r = 1; r < shape_.rank; ++r) {
+      slot_free(r, s) = sum = builder_.combine(slot(r, s), slot(0, s), {sum, arrived[index(r)]});
+    }
+    if (shape_.rank > 0) slot_free(0, s) = sum = builder_.combine(slot(0, s), own, {sum});
+    for (int r = shape_.rank + 1; r < shape_.world; ++r) {
+      slot_free(r, s) = sum = builder_.combine(slot(r, s), own, {sum, arrived[index(r)]});
+    }
+    return sum;
+  }
+
+  Interval chunk_of(int r) const { return chunk(shape_.elements, shape_.world, r); }
+
+  // Segment s of chunk r; empty where the chunk has fewer.
+  Region segment(int r, Elements s) const {
+    const Interval whole = chunk_of(r);
+    return {Place::data,
+            s < segments(whole, shape_.segment) ? segment_of(whole, shape_.segment, s) : Interval{whole.end(), 0}};
+  }
+
+  // Where the contribution of rank r to segment s of this rank's chunk waits.
+  Region slot(int r, Elements s) const {
+    const Elements among = (s % shape_.slots) * (shape_.world - 1) + (r < shape_.rank ? r : r - 1);
+    return {Place::scratch, {among * slot_size_, segment(shape_.rank, s).interval.count}};
+  }
+
+  // The last step that read it.
+  StepId& slot_free(int r, Elements s) { return slot_free_[index(s % shape_.slots) * index(shape_.world) + index(r)]; }
 
   PlanShape shape_;
+  Elements segments_;  // of the longest chunk
+  Elements slot_size_;
   PlanBuilder builder_;
-  std::vector<StepId> sent_;  // [rank]: the send of its chunk to it
-  StepId added_ = kNoStep;
+  std::vector<StepId> slot_free_;          // [slot of a rank, rank]
+  std::vector<std::vector<StepId>> sent_;  // [segment, rank]: the send to it
+  std::vector<StepId> added_;              // [segment]
 };
 
 Elements own_chunk(const PlanShape& shape) { return chunk(shape.elements, shape.world, shape.rank).count; }
@@ -76,8 +121,7 @@ Plan direct_all_gather(const PlanShape& shape) {
 
 Plan direct_all_reduce(const PlanShape& shape) {
   Direct direct(shape);
-  direct.reduce_scatter();
-  direct.all_gather();
+  direct.all_reduce();
   return direct.finish();
 }
 

@@ -51,7 +51,7 @@ std::string exact(Bytes bytes) { return bytes == kNoLimit ? "max" : fmt::format(
 }  // namespace
 
 bool has_segments(Algorithm algorithm) {
-  return algorithm == Algorithm::ring || algorithm == Algorithm::pipelined_tree ||
+  return algorithm == Algorithm::ring || algorithm == Algorithm::direct || algorithm == Algorithm::pipelined_tree ||
          algorithm == Algorithm::pipelined_chain;
 }
 

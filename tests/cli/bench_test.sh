@@ -25,7 +25,7 @@ expect_success launch 2 "$annulet" bench --algorithm 'recursive_doubling:0-64;di
   --max-bytes 128 --csv told.csv
 grep -q '^all_reduce,auto,64,.*,recursive_doubling,' told.csv || fail "64 bytes by recursive doubling"
 grep -q '^all_reduce,auto,128,.*,direct,' told.csv || fail "128 bytes directly"
-grep -q 'auto: direct (as asked for)' log || fail "does not say why"
+grep -q 'auto: direct, segments of 65.54 kB (as asked for)' log || fail "does not say why"
 
 expect_success "$annulet" bench --collective all_gather --max-bytes 8
 grep -q 'one rank: nothing is sent' log || fail "one rank sends nothing, and says so"

@@ -124,11 +124,11 @@ TEST_F(AlgorithmsOverMpi, AreExactAcrossTheEagerLimits) {
   }
 }
 
-// As in training, which cuts what is up to 32 KiB long into eager pieces.
+// As in training, which cuts what is up to 8 KiB long into eager pieces.
 TEST_F(AlgorithmsOverMpi, AreExactInEagerPieces) {
   const Elements p = world_.size();
-  for (const Elements n : {Elements{0}, Elements{1}, Elements{1008}, Elements{1009}, Elements{8192}, Elements{8193},
-                           p * 1008 + 1, p * 8192 - 1, p * 8192 + 1}) {
+  for (const Elements n : {Elements{0}, Elements{1}, Elements{1008}, Elements{1009}, Elements{2048}, Elements{2049},
+                           p * 1008 + 1, p * 2048 - 1, p * 2048 + 1}) {
     run_all(shape(n), comm::options_for_links(world_));
   }
 }

@@ -139,6 +139,18 @@ TEST(Direct, AddsInRankOrder) {
   EXPECT_EQ(added, (std::vector<Elements>{0, 1, 2}));
 }
 
+// As many segments of the others as have slots are on their way before the first sum is handed out.
+TEST(Direct, SharesItsSlotsAmongSegmentsAndHandsOutSumsInBetween) {
+  const PlanShape shape{.rank = 0, .world = 3, .elements = 30, .segment = 3, .slots = 2};  // chunks of 10: 4 segments
+  const Plan plan = make_plan(Collective::all_reduce, Algorithm::direct, shape);
+  EXPECT_EQ(plan.scratch, 2 * 2 * 3);
+  std::vector<Elements> sent;  // to rank 1, from the chunks of 1 (10 to 19) and of this rank
+  for (const Step& step : plan.steps) {
+    if (step.action == Action::send && step.peer == 1) sent.push_back(step.from.interval.first);
+  }
+  EXPECT_EQ(sent, (std::vector<Elements>{10, 13, 16, 0, 19, 3, 6, 9}));
+}
+
 // Rank 1 of a ring sends its own chunk first.
 TEST(OutOfPlace, LetsTheFirstSendWaitForItsChunkOnly) {
   const PlanShape shape{.rank = 1, .world = 3, .elements = 9};

@@ -51,14 +51,14 @@ TEST(ExecutionRanges, SayWhatIsWrong) {
   refuses("ring:8-", "''");
   refuses("ring:9-8", "8 is less than 9");
   refuses("ring:0-8;", "'' is no algorithm");
-  refuses("direct@1KiB:0-8", "direct cuts no segments");
+  refuses("recursive_doubling@1KiB:0-8", "recursive_doubling cuts no segments");
   refuses("ring@0:0-8", "a segment has at least a byte");
   refuses("ring:0-8KiB;direct:8KiB-max", "8192 bytes are in two ranges");
 }
 
 TEST(Execution, SaysHowItRuns) {
   EXPECT_EQ(to_text(Execution{Algorithm::ring, Bytes(1000), 2}), "ring, segments of 1 kB");
-  EXPECT_EQ(to_text(Execution{Algorithm::direct, Bytes(1000), 2}), "direct");
+  EXPECT_EQ(to_text(Execution{Algorithm::recursive_doubling, Bytes(1000), 2}), "recursive_doubling");
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ TEST(Config, WritesTextsThatTheReaderTakesAsTheyAre) {
 
 TEST(Config, FitsSegmentsAndTheirNumberToTheLink) {
   Config config;
-  EXPECT_EQ(sync_options(config).segment, Bytes(4 << 20));
+  EXPECT_EQ(sync_options(config).segment, Bytes(512 << 10));
   EXPECT_EQ(sync_options(config).slots, 2);
   config.emulate = "alpha=10ms,bandwidth=125MB/s";  // 1.25 MB under way
   EXPECT_EQ(sync_options(config).segment, Bytes(1'250'000 / 64 * 64));

@@ -33,8 +33,9 @@ struct PricedExecution {
 
 // Every algorithm of the collective (direct for up to 8 ranks: the model knows no port at the receiver, where its
 // messages meet, between nodes only its core) in the segments that suit it best, the fastest first; of equal ones the
-// first of the registry. Segments of 64 KiB to 4 MiB in factors of four; slots for what is under way during a latency
-// and two more.
+// first of the registry. Segments of 64 KiB, 512 KiB or 4 MiB; slots for what is under way during a latency and two
+// more. Inside a node, where cores copy what they add and the model knows no caches: segments of up to 512 KiB, and
+// longer vectors of up to 8 ranks are reduced by direct alone, which reads and writes each sum once.
 std::vector<PricedExecution> priced_executions(const Task& task, const Network& network);
 
 // The first of them, but what `ranges` says where they hold the size.
@@ -48,7 +49,7 @@ std::vector<schedule::ExecutionRange> bucket_executions(std::span<const Elements
                                                         const std::vector<schedule::ExecutionRange>& preferred = {});
 
 // Where no machine file says otherwise: between nodes ten-gigabit Ethernet, and inside one shared memory, whose figures
-// are of the order of what two ranks reach over Open MPI 4.1 on cores of one package: messages of up to 32 KiB go at
+// are of the order of what two ranks reach over Open MPI 4.1 on cores of one package: messages of up to 8 KiB go at
 // once, in pieces (comm/eager_limit.hpp), larger ones are asked for and copied by the cores that also add.
 Link assumed_link();
 Network assumed_network(std::vector<int> node);
