@@ -8,9 +8,9 @@
 #   cluster.sh down
 #   cluster.sh can                 whether this machine can: says why not, and fails
 # MPIRUN_ARGS are given to the launcher (--map-by node), SECONDS_MOST ends a job that hangs (300); TCP_LINKS (2) of a pair of
-# hosts; CLUSTER_NET (10.77.0). CONGESTION: of TCP (reno, which every kernel has; not BBR, some machines' default, see
-# include/annulet/measure/congestion.hpp). BURST (9kb): bytes that a card lets pass at once after it was idle; PIECE: the largest that
-# the kernel hands it (16000, below 500mbit 8000; twice as much for more hosts than cores).
+# hosts; CONGESTION, TCP's, is reno, which every kernel has (BBR, some machines' default, is no match for predictions:
+# include/annulet/measure/congestion.hpp); CLUSTER_NET (10.77.0). BURST (9kb): bytes that a card lets pass at once after it
+# was idle; PIECE: the largest that the kernel hands it (16000, below 500mbit 8000; twice as much for more hosts than cores).
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -130,5 +130,5 @@ run) [ $# -ge 3 ] || die "usage: cluster.sh run RANKS COMMAND..."; shift; run "$
 wire) wire ;;
 down) down ;;
 can) can ;;
-*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,12p >&2; exit 2 ;;
+*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,13p >&2; exit 2 ;;
 esac
