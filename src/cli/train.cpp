@@ -109,7 +109,6 @@ void run(const TrainOptions& options, const comm::Environment& environment) {
       observers.add(std::move(folder));
     }
     if (world.rank() == 0) observers.add(std::make_unique<report::Console>(report::detect_liveliness()));
-    // Last, since it replaces an older trace.
     if (!options.trace.empty()) trace.emplace(options.trace, world.rank()), session.tracer = &*trace;
   });
   train::require_equal(world, fingerprint(options, session),

@@ -15,8 +15,8 @@ using schedule::Execution;
 using schedule::Plan;
 
 constexpr Bytes kSegments[] = {Bytes(4 << 20), Bytes(512 << 10), Bytes(64 << 10)};
-constexpr Bytes kCached{512 << 10};
-constexpr std::size_t kMostSimulated = 20'000;  // for each of some thirty candidates
+constexpr Bytes kCached{512 << 10};             // what a core copied, when it adds
+constexpr std::size_t kMostSimulated = 20'000;  // for each of some ten candidates
 constexpr int kMostDirect = 8;
 constexpr double kEqual = 1e-9;
 
@@ -34,17 +34,14 @@ Seconds simulated(const Task& task, const Execution& execution, const Network& n
   return std::ranges::max(simulate(std::span(&collective, 1), network).front());
 }
 
-// Where the cores copy what they add, it should still be in their caches then.
-bool is_cached(Bytes bytes, const Network& network) {
-  return network.nodes() > 1 || !network.inside.core_is_port || bytes <= kCached;
-}
+bool copies_by_core(const Network& network) { return network.nodes() == 1 && network.inside.core_is_port; }
 
 bool is_considered(Algorithm algorithm, const Task& task, const Network& network) {
   const bool few = task.world <= kMostDirect;
   if (algorithm == Algorithm::direct) return few;
-  const bool adds = schedule::has_algorithm(task.collective, Algorithm::direct) &&
-                    task.collective != schedule::Collective::all_gather;
-  return !adds || !few || is_cached(task.bytes(), network);
+  const bool reduces_chunks =
+      task.collective == schedule::Collective::all_reduce || task.collective == schedule::Collective::reduce_scatter;
+  return !(few && reduces_chunks && copies_by_core(network) && task.bytes() > kCached);
 }
 
 // Longer segments first: of two that take as long the one with fewer messages. One that holds the vector is enough.
@@ -52,7 +49,7 @@ std::vector<Bytes> segments_for(const Task& task, Algorithm algorithm, const Net
   if (!schedule::has_segments(algorithm)) return {kSegments[0]};
   std::vector<Bytes> segments;
   for (const Bytes segment : kSegments) {
-    if (!is_cached(segment, network)) continue;
+    if (copies_by_core(network) && segment > kCached) continue;
     if (!segments.empty() && segment >= task.bytes()) segments.pop_back();
     segments.push_back(segment);
   }

@@ -13,8 +13,9 @@ namespace annulet::measure {
 namespace {
 
 constexpr Seconds kBetweenPolls{100e-6};
-constexpr int kTurns = 16;     // of quiet work, of which the quickest is taken
-constexpr double kHeldUp = 4;  // times its quiet length: another process had the core
+constexpr int kTurns = 16;       // of quiet work, of which the quickest is taken
+constexpr double kHeldUp = 4;    // times its quiet length: another process had the core
+constexpr Seconds kSlice{2e-3};  // no look takes as long, unless another process had the core
 
 // Work that takes about kBetweenPolls where nothing disturbs it.
 class Work {
@@ -52,26 +53,43 @@ class Work {
   int passes_ = 0;
 };
 
-// What a rank that computes loses in one run of the operation: to polls, and to what the kernel does for the network in
-// between, on whose core it likes. Work that another process held up counts as if it had lost what the rest did.
-Seconds lost_in_a_round(collectives::Engine& engine, collectives::OperationId ring, Seconds deadline) {
+// What a rank that computes loses in one run of the operation: to looks at its messages, and to what the kernel does
+// for the network in between, on whose core it likes.
+struct Round {
+  Seconds looking{0}, quickest_look = Seconds::max(), working{0};
+  int looks = 0;
+
+  void look(Seconds length) {
+    if (length > kSlice) return;
+    ++looks;
+    looking += length, quickest_look = std::min(quickest_look, length);
+  }
+
+  // Less the looks that find nothing, of which there are the more the slower bytes come.
+  Seconds lost(Seconds idle_look) const { return looking - looks * idle_look + working; }
+};
+
+// Work that another process held up counts as if it had lost what the rest did.
+Round run_round(collectives::Engine& engine, collectives::OperationId ring, Seconds deadline) {
   Work work;
   const Seconds quiet = work.quiet();
+  Round round;
   const Instant begin = Clock::now();
   engine.launch(ring);
-  engine.poll();
-  Seconds polls = Clock::now() - begin, lost{0};
+  round.look(Clock::now() - begin);
+  Seconds lost{0};
   int turns = 0, counted = 0;
   while (!engine.finished(ring)) {
     const Seconds took = work.run();
     ++turns;
     if (took < kHeldUp * quiet) lost += std::max(Seconds(0), took - quiet), ++counted;
-    const Instant poll = Clock::now();
+    const Instant look = Clock::now();
     engine.poll();
-    polls += Clock::now() - poll;
-    if (poll - begin > deadline) engine.wait(ring);  // which says what is stuck
+    round.look(Clock::now() - look);
+    if (look - begin > deadline) engine.wait(ring);  // which says what is stuck
   }
-  return counted > 0 ? polls + lost * turns / counted : polls;
+  round.working = counted > 0 ? lost * turns / counted : Seconds(0);
+  return round;
 }
 
 }  // namespace
@@ -88,14 +106,16 @@ cost::SecondsPerByte moving_pace(const TransportFactory& make_transport, const M
       engine.declare({"price of moving", comm::Purpose::other, collectives::sum_of<float>(),
                       std::make_shared<const schedule::Plan>(schedule::ring_all_reduce(shape)),
                       std::as_writable_bytes(std::span(data))});
-  std::vector<Seconds> rounds;
-  for (int round = 0; round < options.rounds; ++round)
-    rounds.push_back(lost_in_a_round(engine, ring, options.deadline));
+  std::vector<Round> rounds;
+  for (int round = 0; round < options.rounds; ++round) rounds.push_back(run_round(engine, ring, options.deadline));
+  const Seconds idle_look = std::ranges::min(rounds, {}, &Round::quickest_look).quickest_look;
+  std::vector<Seconds> lost;
+  for (const Round& round : rounds) lost.push_back(round.lost(idle_look));
   const Bytes element(sizeof(float));
   const Bytes moved = element * (2 * schedule::ring_all_reduce_sends(elements, world, rank));
   const Bytes added = element * (elements - schedule::chunk(elements, world, rank).count);
   const Seconds adding = reduction_pace(options.segment, options.slots) * added;
-  return cost::SecondsPerByte(std::max(0.0, (*median(rounds) - adding).count()) / moved.as_double());
+  return cost::SecondsPerByte(std::max(0.0, (*median(lost) - adding).count()) / moved.as_double());
 }
 
 }  // namespace annulet::measure

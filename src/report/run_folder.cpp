@@ -1,5 +1,7 @@
 #include "annulet/report/run_folder.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -31,7 +33,6 @@ void prepare(const std::filesystem::path& folder, Existing existing) {
     throw InputError({fmt::format("the run folder {} is not empty", folder.string()), "an older run would be lost",
                       "Choose another with --out, or pass --overwrite"});
   }
-  for (const char* file : kFiles) std::filesystem::remove(folder / file, error);
 }
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
@@ -128,14 +129,22 @@ void write_line(std::string& text, const train::BucketRecord& r) {
 RunFolder::RunFolder(std::filesystem::path folder, Existing existing)
     : folder_(std::move(folder)), flushed_(Clock::now()) {
   prepare(folder_, existing);
-  const std::filesystem::path steps = folder_ / "steps.jsonl";
-  steps_.reset(std::fopen(steps.c_str(), "we"));
-  if (!steps_) throw InputError({fmt::format("{} cannot be written", steps.string()), std::strerror(errno), ""});
+  if (access(folder_.c_str(), W_OK | X_OK) != 0) {
+    throw InputError({fmt::format("nothing can be written to the run folder {}", folder_.string()),
+                      std::strerror(errno), "Choose another with --out"});
+  }
 }
 
 RunFolder::~RunFolder() = default;
 
 void RunFolder::begin(const train::RunInfo& info) {
+  std::error_code none;
+  for (const char* file : kFiles) std::filesystem::remove(folder_ / file, none);
+  const std::filesystem::path steps = folder_ / "steps.jsonl";
+  steps_.reset(std::fopen(steps.c_str(), "we"));
+  if (!steps_)
+    throw RunError({fmt::format("{} cannot be written", steps.string()), std::strerror(errno),
+                    "Make room, or choose another folder with --out"});
   write_atomically(folder_ / "config.toml", info.config_toml);
   if (info.prediction) write_atomically(folder_ / "prediction.json", prediction_json(*info.prediction) + "\n");
 }

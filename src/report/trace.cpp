@@ -23,10 +23,17 @@ std::string closing(std::string_view note) { return fmt::format("\n],\"otherData
 
 TraceFile::TraceFile(std::filesystem::path file)
     : file_(std::move(file)),
-      descriptor_(open(file_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)),
+      descriptor_(open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)),
       end_(static_cast<std::int64_t>(kOpening.size())) {
   if (descriptor_ < 0) {
     throw InputError({fmt::format("the trace {} cannot be written", file_.string()), std::strerror(errno),
+                      "Choose another file with --trace"});
+  }
+}
+
+void TraceFile::begin() {
+  if (ftruncate(descriptor_, 0) != 0 && errno != EINVAL) {  // EINVAL: a device, which keeps nothing
+    throw InputError({fmt::format("the trace {} cannot be replaced", file_.string()), std::strerror(errno),
                       "Choose another file with --trace"});
   }
   write(std::string(kOpening) + closing(""), 0);
@@ -80,6 +87,7 @@ void Trace::begin(int rank, int world, const train::TraceClock& clock) {
   rank_ = rank, clock_ = clock;
   limit_ = std::min(kMostOfARank, Bytes(kMostOfAll.value() / world));
   flushed_ = Clock::now();
+  file_.begin();
   add_metadata("process_name", 0, fmt::format("rank {}", rank));
   add_metadata("thread_name", 0, "compute");
   flush();

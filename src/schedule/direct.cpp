@@ -5,16 +5,16 @@
 namespace annulet::schedule {
 namespace {
 
-// Both halves, written into one builder, so that an all-reduce is the one followed by the other.
+// Both halves, written into one builder, so that an all-reduce can hand out one segment while it reduces the next ones.
 class Direct {
  public:
   explicit Direct(const PlanShape& shape)
       : shape_(shape),
         segments_(segments(chunk_of(shape.world - 1), shape.segment)),  // the last chunk is the longest
         slot_size_(std::min(shape.segment, chunk_of(shape.rank).count)),
-        builder_(shape.rank, shape.world, shape.elements),
-        slot_free_(index(shape.slots) * index(shape.world), kNoStep) {
+        builder_(shape.rank, shape.world, shape.elements) {
     ANNULET_EXPECTS(shape.segment > 0 && shape.slots > 0, "segments of at least one element arrive in slots");
+    slot_free_.assign(index(shape.slots) * index(shape.world), kNoStep);
   }
 
   void reduce_scatter() {
@@ -25,8 +25,7 @@ class Direct {
     for (Elements s = 0; s < segments_; ++s) gather(s);
   }
 
-  // A sum is handed out while it is still in the caches, when as many more segments as there are slots are on their
-  // way.
+  // A sum is handed out while it is still in the caches, once `slots` more segments have been posted.
   void all_reduce() {
     for (Elements s = 0; s < segments_ + shape_.slots; ++s) {
       if (s < segments_) reduce(s);

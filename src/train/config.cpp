@@ -43,9 +43,9 @@ double bytes_under_way(const Config& config) {
 
 // The rule of schedule/plan_shape.hpp: what is under way during one latency, within bounds.
 Bytes segment_for(const Config& config) {
-  constexpr double kLeast = 64 << 10, kMost = 4 << 20, kFast = 512 << 10;
+  constexpr double kLeast = 64 << 10, kMost = 4 << 20, kUnlessEmulated = 512 << 10;
   if (config.segment.value() > 0) return config.segment;
-  const double wish = config.emulate.empty() ? kFast : bytes_under_way(config);
+  const double wish = config.emulate.empty() ? kUnlessEmulated : bytes_under_way(config);
   return Bytes(static_cast<std::int64_t>(std::clamp(wish, kLeast, kMost)) / 64 * 64);
 }
 

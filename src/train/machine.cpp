@@ -62,8 +62,10 @@ Machine look_at_machine(const comm::Environment& environment, const Config& conf
   if (const std::string warning = measure::binding_warning(machine.cores, threads); !warning.empty()) {
     machine.warnings.push_back(warning);
   }
-  if (const std::string warning = measure::congestion_warning(world); !warning.empty()) {
-    machine.warnings.push_back(warning);
+  if (config.emulate.empty()) {
+    if (const std::string warning = measure::congestion_warning(world); !warning.empty()) {
+      machine.warnings.push_back(warning);
+    }
   }
   const double cores = machine.cores.in_use_total;
   machine.peak = FlopRate(cores * world.maximum(measure::fma_peak().value()));

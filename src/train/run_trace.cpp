@@ -11,7 +11,7 @@ void RunTrace::begin(Seconds ahead) {
   if (tracer_ == nullptr) return;
   Instant origin = Clock::now();
   world_.broadcast(std::as_writable_bytes(std::span(&origin, 1)), 0);
-  tracer_->begin(world_.rank(), world_.size(), {origin, ahead});
+  agree_on(world_, [&] { tracer_->begin(world_.rank(), world_.size(), {origin, ahead}); });
 }
 
 template <class T>

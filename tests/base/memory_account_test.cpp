@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "annulet/base/aligned.hpp"
 
 namespace annulet {
@@ -19,6 +21,19 @@ TEST(MemoryAccount, CountsWhatItsBuffersHold) {
   }
   EXPECT_EQ(weights.held(), Bytes(0));
   EXPECT_EQ(rest.held(), Bytes(0));
+}
+
+// Long vectors lie on huge pages; AddressSanitizer sees whether they are freed as they were allocated.
+TEST(MemoryAccount, CountsLongBuffersByTheByteAndLaysThemOnHugePages) {
+  MemoryAccount account("long");
+  constexpr std::size_t kPage = 2 << 20;
+  for (const std::size_t bytes : {4 * kPage - 1, 4 * kPage, 4 * kPage + 1}) {
+    const AlignedVector<std::uint8_t> buffer(bytes, account);
+    EXPECT_EQ(account.held(), Bytes(static_cast<std::int64_t>(bytes)));
+    const std::size_t boundary = bytes < 4 * kPage ? 64 : kPage;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % boundary, 0U);
+  }
+  EXPECT_EQ(account.held(), Bytes(0));
 }
 
 TEST(MemoryAccount, GoesWithAMovedBufferAndStaysWithACopy) {

@@ -23,7 +23,7 @@ RANKS_PER_HOST=2 MPIRUN_ARGS="--map-by node" expect_success cluster run 4 \
   "$annulet" bench --algorithm ring --min-bytes 256KiB --max-bytes 256KiB --machine "$work/link.toml"
 grep -q '^4 ranks on 2 nodes, in ring order 0 2 | 1 3, ' "$work/log" || fail "the ring does not go by host"
 
-! grep -q BBR log || fail "a warning of BBR, which the hosts do not use"
+! grep -q BBR "$work/log" || fail "a warning of BBR, which the hosts do not use"
 
 sent() { cluster wire | awk '{sum += $2} END {print sum}'; }
 before=$(sent)
@@ -45,11 +45,11 @@ awk -v a="$(loss one)" -v b="$(loss two)" 'BEGIN {d = a / b - 1; exit !(d < 1e-4
 if grep -qw bbr /proc/sys/net/ipv4/tcp_allowed_congestion_control; then
   cluster down
   CONGESTION=bbr expect_success cluster up 2 1gbit
-  bench=(bench --algorithm ring --min-bytes 64KiB --max-bytes 64KiB --machine "$work/link.toml")
-  train=(train --config "$ANNULET_SOURCE/configs/peer-gpt.toml" --batch 8 --steps 1 --machine "$work/link.toml")
-  for command in calibrate "${bench[*]}" "${train[*]}"; do
-    read -r -a arguments <<<"$command"
-    expect_success cluster run 2 "$annulet" "${arguments[@]}"
-    grep -q "TCP of rank 0's host uses BBR" "$work/log" || fail "no warning of BBR from ${arguments[0]}"
-  done
+  warns() {
+    expect_success cluster run 2 "$annulet" "$@"
+    grep -q "TCP of rank 0's host uses BBR" "$work/log" || fail "no warning of BBR from $1"
+  }
+  warns calibrate
+  warns bench --algorithm ring --min-bytes 64KiB --max-bytes 64KiB --machine "$work/link.toml"
+  warns train --config "$ANNULET_SOURCE/configs/peer-gpt.toml" --batch 8 --steps 1 --machine "$work/link.toml"
 fi

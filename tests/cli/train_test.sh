@@ -75,7 +75,9 @@ same two/weights.safetensors zero/weights.safetensors
 
 # Nothing is lost unasked, and what is wrong is said.
 expect_failure "is not empty" "$annulet" train --config run.toml --out two
-expect_success "$annulet" train --config run.toml --out two --overwrite
+expect_failure "missing.safetensors" "$annulet" train --config run.toml --out two --overwrite --init missing.safetensors
+[ -s two/weights.safetensors ] || fail "a run that was refused took an older one's weights with it"
+expect_success "$annulet" train --config run.toml --out two --overwrite --init two/weights.safetensors
 printf '[model]\nwidht = [1]\n' >typo.toml
 expect_failure "typo.toml: unknown key 'model.widht'" "$annulet" train --config typo.toml
 expect_failure "missing.toml was not readable" "$annulet" train --config missing.toml

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "annulet/cost/closed_form.hpp"
 
 namespace annulet::cost {
@@ -57,14 +59,30 @@ TEST(CheapestExecution, CutsSegmentsWhereThatPays) {
 // The core that adds is the one that copies: two messages where one would do only cost more, unless what is copied
 // falls out of its cache.
 TEST(CheapestExecution, CutsOnlyWhatNoCacheHoldsInSharedMemory) {
-  const Network shared = assumed_network({});
-  for (const std::int64_t bytes : {64 << 10, 256 << 10, 1 << 20, 4 << 20, 64 << 20}) {
-    const Task t = task(Collective::all_reduce, bytes, 2);
-    for (const PricedExecution& one : priced_executions(t, shared)) {
-      if (one.execution.algorithm != Algorithm::ring && one.execution.algorithm != Algorithm::direct) continue;
-      EXPECT_GE(one.execution.segment.value(), std::min<std::int64_t>(bytes / 2, 512 << 10));
-      EXPECT_LE(one.execution.segment.value(), 512 << 10);
+  const auto segments = [](std::int64_t bytes, int ranks) {
+    std::set<std::int64_t> found;
+    for (const PricedExecution& one :
+         priced_executions(task(Collective::all_reduce, bytes, ranks), assumed_network({}))) {
+      const Algorithm algorithm = one.execution.algorithm;
+      if (algorithm == Algorithm::ring || algorithm == Algorithm::direct) found.insert(one.execution.segment.value());
     }
+    return found;
+  };
+  EXPECT_EQ(segments(256 << 10, 2), (std::set<std::int64_t>{512 << 10}));
+  EXPECT_EQ(segments(64 << 20, 2), (std::set<std::int64_t>{512 << 10}));
+  EXPECT_LE(*segments(64 << 20, 9).rbegin(), 512 << 10);
+}
+
+TEST(CheapestExecution, ReducesLongVectorsInSharedMemoryDirectlyButGathersThemByAny) {
+  const auto known = [](Collective collective, std::int64_t bytes) {
+    return priced_executions(task(collective, bytes, 4), assumed_network({})).size();
+  };
+  for (const Collective collective : {Collective::all_reduce, Collective::reduce_scatter}) {
+    EXPECT_EQ(known(collective, 512 << 10), schedule::algorithms_of(collective).size());
+    EXPECT_EQ(known(collective, 1 << 20), 1U);
+  }
+  for (const Collective collective : {Collective::all_gather, Collective::broadcast, Collective::reduce}) {
+    EXPECT_EQ(known(collective, 1 << 20), schedule::algorithms_of(collective).size());
   }
 }
 

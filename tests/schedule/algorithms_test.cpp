@@ -144,6 +144,8 @@ TEST(Direct, SharesItsSlotsAmongSegmentsAndHandsOutSumsInBetween) {
   const PlanShape shape{.rank = 0, .world = 3, .elements = 30, .segment = 3, .slots = 2};  // chunks of 10: 4 segments
   const Plan plan = make_plan(Collective::all_reduce, Algorithm::direct, shape);
   EXPECT_EQ(plan.scratch, 2 * 2 * 3);
+  const PlanShape short_end{.rank = 0, .world = 3, .elements = 12, .segment = 3, .slots = 2};  // of 4: 3 and 1
+  EXPECT_LE(make_plan(Collective::all_reduce, Algorithm::direct, short_end).scratch, 2 * 2 * 3);
   std::vector<Elements> sent;  // to rank 1, from the chunks of 1 (10 to 19) and of this rank
   for (const Step& step : plan.steps) {
     if (step.action == Action::send && step.peer == 1) sent.push_back(step.from.interval.first);

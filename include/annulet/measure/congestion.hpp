@@ -13,10 +13,11 @@ namespace annulet::measure {
 // "cubic", "bbr", as Linux says; empty where nothing does.
 std::string congestion_control();
 
-// What to know where any rank's host, [rank], uses BBR; else empty.
+// What to know where any rank's host, [rank], uses BBR of any version; else empty.
 std::string congestion_warning(const std::vector<std::string>& controls);
 
-// The same on every rank; empty where all are on one node, which needs no TCP.
+// The same on every rank; empty where all are on one node, which needs no TCP. Whether MPI goes by TCP between nodes is
+// not known here.
 std::string congestion_warning(const comm::Communicator& communicator);
 
 }  // namespace annulet::measure

@@ -1,8 +1,7 @@
 #pragma once
-// What communication takes of a core that computes meanwhile. Ranks run ring all-reduces by polling, with a little
-// computing between two polls, as training's backward does; what the polls took together, and what the computing took
-// more than it does in peace, less the adding, is the price of the bytes. Looks that find nothing are part of it: where
-// bytes come slowly there are more of them for each, as there are in training.
+// What bytes take of a core that computes meanwhile. Ranks run ring all-reduces by polling, with a little computing
+// between two looks at their messages, as training's backward does; what the looks took together, less those that find
+// nothing, and what the computing took more than it does in peace, less the adding, is the price of the bytes.
 #include "annulet/cost/link.hpp"
 #include "annulet/measure/transport_factory.hpp"
 

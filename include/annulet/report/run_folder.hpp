@@ -17,7 +17,8 @@ enum class Existing { refuse, replace };  // what to do with a folder that has a
 
 class RunFolder final : public train::Observer {
  public:
-  // Makes the folder. Throws InputError if it cannot be made, or if it is not empty and `existing` is refuse.
+  // Makes the folder. Throws InputError if it cannot be made or written to, or if it is not empty and `existing` is
+  // refuse. What an older run left is replaced when this one begins, not before: until then it may still be refused.
   RunFolder(std::filesystem::path folder, Existing existing);
   ~RunFolder() override;
 

@@ -2,9 +2,9 @@
 // A trace for Perfetto and chrome://tracing: one process per rank with threads "compute" (data, forward, backward,
 // waits, optimiser of each step) and "communication" (a bucket from its launch to its end; a second one where they
 // overlap). During the run each rank writes its own file (rank 0 FILE, rank N FILE.rankN); at a normal end FILE holds
-// them all. The file is valid JSON at all times: what is new is written over the closing brackets, with new ones, in
-// one pwrite about every second. It holds the first steps, up to 16 MiB a rank (256 MiB over all ranks); "otherData"
-// says how many.
+// them all. From begin() on the file is valid JSON at all times: what is new is written over the closing brackets, with
+// new ones, in one pwrite about every second. It holds the first steps, up to 16 MiB a rank (256 MiB over all ranks);
+// "otherData" says how many.
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,17 +15,20 @@
 
 namespace annulet::report {
 
-// A growing JSON array of events that is closed at every moment.
+// A growing JSON array of events that is closed at every moment from begin() on.
 class TraceFile {
  public:
-  // Replaces the file. Throws InputError if it cannot be written.
+  // Makes the file, or leaves it as it is. Throws InputError if it cannot be written.
   explicit TraceFile(std::filesystem::path file);
   ~TraceFile();
   TraceFile(const TraceFile&) = delete;
   TraceFile& operator=(const TraceFile&) = delete;
 
-  // Makes the file hold `events` (comma-separated) after those that it has; `note` replaces the last one.
-  // Throws RunError with the system's reason.
+  // Replaces what the file held by no events. Throws InputError if that cannot be.
+  void begin();
+
+  // After begin(): makes the file hold `events` (comma-separated) after those that it has; `note` replaces the last
+  // one. Throws RunError with the system's reason.
   void append(std::string_view events, std::string_view note);
 
   std::string events() const;  // all of them

@@ -7,8 +7,8 @@
 // The bytes of the ring at the latency of one message; but p-1 messages meet at every receiver, and each costs its gap,
 // so it is for few ranks. Round k goes to rank r+k and comes from rank r-k, so that no receiver is everyone's first.
 // Chunks are cut into segments, each with its p-1 messages: what was copied into a slot is still in the cache when it
-// is added, and its sum when it is handed out, as many segments later as there are slots. Scratch: slots (p-1)
-// |segment|, at most (p-1) |chunk r|. Uses segment and slots, not root.
+// is added, and its sum when it is handed out, as many segments later as there are slots. Scratch: at most
+// slots (p-1) |segment|. Uses segment and slots, not root.
 #include "annulet/schedule/plan.hpp"
 #include "annulet/schedule/plan_shape.hpp"
 
