@@ -256,7 +256,7 @@ TEST_F(AlgorithmsOverMpi, OfAllReduceGiveTheSameBitsOnAllRanks) {
 // --gtest_also_run_disabled_tests --gtest_filter=*TwoToThe31*
 TEST_F(AlgorithmsOverMpi, DISABLED_ReduceMoreThanTwoToThe31Bytes) {
   const Elements n = (Elements{1} << 29) + 5;
-  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling}) {
+  for (const Algorithm algorithm : {Algorithm::ring, Algorithm::recursive_doubling, Algorithm::direct}) {
     std::vector<float> data(static_cast<std::size_t>(n));
     const auto input = [](int rank, std::size_t i) { return static_cast<float>(i % 4093 + 7 * unsigned(rank)); };
     for (std::size_t i = 0; i < data.size(); ++i) data[i] = input(world_.rank(), i);
