@@ -16,6 +16,7 @@ using schedule::Plan;
 
 constexpr Bytes kSegments[] = {Bytes(4 << 20), Bytes(512 << 10), Bytes(64 << 10)};
 constexpr Bytes kCached{512 << 10};             // what a core copied, when it adds
+constexpr Bytes kCachedByAll{16 << 20};         // the vectors of a node's ranks in the cache its cores share
 constexpr std::size_t kMostSimulated = 20'000;  // for each of some ten candidates
 constexpr int kMostDirect = 8;
 constexpr double kEqual = 1e-9;
@@ -44,12 +45,17 @@ bool is_considered(Algorithm algorithm, const Task& task, const Network& network
   return !(few && reduces_chunks && copies_by_core(network) && task.bytes() > kCached);
 }
 
+// Where cores copy, cutting pays once vectors come from memory anyway; before that it only costs messages.
+bool leaves_caches(const Task& task, const Network& network) {
+  return copies_by_core(network) && task.world * task.bytes() > kCachedByAll;
+}
+
 // Longer segments first: of two that take as long the one with fewer messages. One that holds the vector is enough.
 std::vector<Bytes> segments_for(const Task& task, Algorithm algorithm, const Network& network) {
   if (!schedule::has_segments(algorithm)) return {kSegments[0]};
   std::vector<Bytes> segments;
   for (const Bytes segment : kSegments) {
-    if (copies_by_core(network) && segment > kCached) continue;
+    if (segment > kCached && leaves_caches(task, network)) continue;
     if (!segments.empty() && segment >= task.bytes()) segments.pop_back();
     segments.push_back(segment);
   }

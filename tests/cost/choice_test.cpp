@@ -56,8 +56,8 @@ TEST(CheapestExecution, CutsSegmentsWhereThatPays) {
   EXPECT_EQ(best.slots, 4);  // 125 kB are under way
 }
 
-// The core that adds is the one that copies: two messages where one would do only cost more, unless what is copied
-// falls out of its cache.
+// The core that adds is the one that copies: two messages where one would do only cost more, unless the vectors of all
+// ranks fall out of the cache that cores share.
 TEST(CheapestExecution, CutsOnlyWhatNoCacheHoldsInSharedMemory) {
   const auto segments = [](std::int64_t bytes, int ranks) {
     std::set<std::int64_t> found;
@@ -69,6 +69,8 @@ TEST(CheapestExecution, CutsOnlyWhatNoCacheHoldsInSharedMemory) {
     return found;
   };
   EXPECT_EQ(segments(256 << 10, 2), (std::set<std::int64_t>{512 << 10}));
+  EXPECT_EQ(segments(8 << 20, 2), (std::set<std::int64_t>{4 << 20}));
+  EXPECT_EQ(segments(8 << 20, 4), (std::set<std::int64_t>{512 << 10}));
   EXPECT_EQ(segments(64 << 20, 2), (std::set<std::int64_t>{512 << 10}));
   EXPECT_LE(*segments(64 << 20, 9).rbegin(), 512 << 10);
 }
