@@ -318,18 +318,6 @@ class Engine::Core {
   std::thread thread_;
 };
 
-std::string_view to_text(Driver driver) {
-  switch (driver) {
-    case Driver::blocking:
-      return "blocking";
-    case Driver::polling:
-      return "polling";
-    case Driver::thread:
-      return "thread";
-  }
-  return "unknown";
-}
-
 Engine::Engine(std::unique_ptr<comm::Transport> transport, const EngineOptions& options)
     : core_(std::make_unique<Core>(std::move(transport), options)) {}
 Engine::~Engine() = default;
@@ -382,27 +370,6 @@ void require_same_operations(const comm::Communicator& communicator, const Engin
                         "every rank must reduce the same elements", "Give all ranks the same model and data"});
     }
   }
-}
-
-DriverChoice choose_driver(std::string_view wish, const Placement& placement, bool threads_allowed) {
-  const auto [cores, ranks_on_node, world] = placement;
-  if (wish == "blocking") return {Driver::blocking, "as asked"};
-  if (wish == "polling") return {Driver::polling, "as asked"};
-  if (wish == "thread") {
-    if (threads_allowed) return {Driver::thread, "as asked"};
-    return {Driver::polling, "thread was asked for, but this MPI allows only its main thread to communicate"};
-  }
-  if (wish != "auto") {
-    throw InputError({fmt::format("'{}' is not a driver", wish), "", "Choose blocking, polling, thread or auto"});
-  }
-  if (world == 1) return {Driver::polling, "one rank has nobody to communicate with"};
-  if (!threads_allowed) return {Driver::polling, "this MPI allows only its main thread to communicate"};
-  if (cores >= 2 * ranks_on_node) {
-    return {Driver::thread,
-            fmt::format("{} cores for {} rank(s) leave one for a progress thread", cores, ranks_on_node)};
-  }
-  return {Driver::polling,
-          fmt::format("{} core(s) for {} rank(s) leave none for a progress thread", cores, ranks_on_node)};
 }
 
 }  // namespace annulet::collectives

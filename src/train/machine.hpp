@@ -2,7 +2,7 @@
 // What a run finds out about the machine before its first step, the same on every rank.
 #include <optional>
 
-#include "annulet/collectives/engine.hpp"
+#include "annulet/collectives/driver.hpp"
 #include "annulet/comm/environment.hpp"
 #include "annulet/cost/machine.hpp"
 #include "annulet/measure/cores.hpp"

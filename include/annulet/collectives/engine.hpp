@@ -1,24 +1,17 @@
 #pragma once
-// The engine: several operations in flight, stepped by whoever the driver says, the oldest first.
-//   blocking  wait() runs everything: nothing overlaps with computation
-//   polling   poll() takes a step, called between and inside layers; wait() finishes the rest
-//   thread    a progress thread steps; the caller only launches and waits, and takes a step at poll() where the thread
-//             should be at work and has no core
+// The engine: several operations in flight, stepped by whoever the driver (driver.hpp) says, the oldest first.
 // Operations are declared once, in the same order on every rank, and launched in the same order on every rank; launches
 // carry nothing extra. Results have the same bits whichever driver runs. Only one thread at a time calls the transport.
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "annulet/collectives/driver.hpp"
 #include "annulet/collectives/operation.hpp"
 #include "annulet/comm/communicator.hpp"
 #include "annulet/comm/transport.hpp"
 
 namespace annulet::collectives {
-
-enum class Driver { blocking, polling, thread };
-std::string_view to_text(Driver driver);
 
 struct EngineOptions {
   Driver driver = Driver::polling;
@@ -76,18 +69,5 @@ class Engine {
 // Compares the declared operations over the ranks before anything is launched. Collective over `communicator`.
 // Throws InputError on every rank, naming the first operation that differs with both sizes and both ranks.
 void require_same_operations(const comm::Communicator& communicator, const Engine& engine);
-
-// The driver for `auto`, and why. `cores` is the number of distinct cores that the ranks of this node may use together,
-// `world` the number of ranks on all nodes.
-struct DriverChoice {
-  Driver driver;
-  std::string reason;
-};
-struct Placement {
-  int cores = 1;
-  int ranks_on_node = 1;
-  int world = 1;
-};
-DriverChoice choose_driver(std::string_view wish, const Placement& placement, bool threads_allowed);
 
 }  // namespace annulet::collectives
