@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "annulet/train/data_check.hpp"
 #include "annulet/train/trainer.hpp"
 #include "annulet/train/weights.hpp"
 
@@ -14,6 +15,7 @@ std::vector<float> gradient_of(const Config& config, const Data& data, const std
   const data::Source& source = *data.train;
   const data::SampleShape shape = source.shape();
   require_fitting(config, source, config.vocabulary > 0 ? config.vocabulary : shape.classes, "training");
+  require_whole_samples(source);
   const data::Sampler sampler(sampler_options(config, source));
   const data::Slice slice = sampler.slice(0, rank, world);
   const auto samples = static_cast<Elements>(slice.indices.size());

@@ -22,9 +22,6 @@ namespace annulet::train {
 template <class T>
 std::unique_ptr<nn::Model<T>> make_model(const Config& config, Elements classes, Elements capacity);
 
-// Throws InputError, calling the data by `name`, where their samples do not fit the model of the configuration.
-void require_fitting(const Config& config, const data::Source& source, Elements vocabulary, std::string_view name);
-
 // The order in which a configuration takes the samples, and how many optimiser steps it makes on them.
 data::SamplerOptions sampler_options(const Config& config, const data::Source& train);
 long total_steps(const Config& config, const data::Source& train);
