@@ -22,9 +22,7 @@ std::string closing(std::string_view note) { return fmt::format("\n],\"otherData
 }  // namespace
 
 TraceFile::TraceFile(std::filesystem::path file)
-    : file_(std::move(file)),
-      descriptor_(open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)),
-      end_(static_cast<std::int64_t>(kOpening.size())) {
+    : file_(std::move(file)), descriptor_(open(file_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) {
     throw InputError({fmt::format("the trace {} cannot be written", file_.string()), std::strerror(errno),
                       "Choose another file with --trace"});
@@ -37,6 +35,7 @@ void TraceFile::begin() {
                       "Choose another file with --trace"});
   }
   write(std::string(kOpening) + closing(""), 0);
+  end_ = static_cast<std::int64_t>(kOpening.size()), empty_ = true;
 }
 
 TraceFile::~TraceFile() { close(descriptor_); }
@@ -56,6 +55,7 @@ void TraceFile::write(std::string_view text, std::int64_t at) const {
 
 // Notes only grow, and so does the file: nothing of the old end is left behind.
 void TraceFile::append(std::string_view events, std::string_view note) {
+  ANNULET_EXPECTS(end_ > 0, "a trace is begun before events are added");
   block_.assign(empty_ || events.empty() ? "" : ",\n");
   block_ += events;
   const auto grown = static_cast<std::int64_t>(block_.size());
@@ -66,6 +66,7 @@ void TraceFile::append(std::string_view events, std::string_view note) {
 }
 
 std::string TraceFile::events() const {
+  ANNULET_EXPECTS(end_ > 0, "a trace is begun before events are read");
   std::string text(static_cast<std::size_t>(end_) - kOpening.size(), ' ');
   std::size_t done = 0;
   while (done < text.size()) {

@@ -22,6 +22,8 @@ TEST(TraceFile, IsWholeAfterEveryFlush) {
   folder.write("trace.json", "an older one");
   TraceFile file(folder / "trace.json");
   EXPECT_EQ(test::content_of(folder / "trace.json"), "an older one");  // this run may yet be refused
+  EXPECT_THROW(file.append("{}", ""), ContractError);
+  EXPECT_THROW(file.events(), ContractError);
   file.begin();
   EXPECT_EQ(content(folder / "trace.json")["traceEvents"].size(), 0U);
   for (std::size_t flush = 1; flush <= 5; ++flush) {

@@ -28,10 +28,10 @@ class TraceFile {
   void begin();
 
   // After begin(): makes the file hold `events` (comma-separated) after those that it has; `note` replaces the last
-  // one. Throws RunError with the system's reason.
+  // one. Throws RunError with the system's reason, ContractError before begin().
   void append(std::string_view events, std::string_view note);
 
-  std::string events() const;  // all of them
+  std::string events() const;  // all of them; throws as append()
   Bytes size() const { return Bytes(end_); }
   const std::filesystem::path& path() const { return file_; }
 
@@ -40,7 +40,7 @@ class TraceFile {
 
   std::filesystem::path file_;
   int descriptor_;
-  std::int64_t end_;  // of the events; what follows closes the file
+  std::int64_t end_ = 0;  // where events end and the closing begins; 0 before begin()
   bool empty_ = true;
   std::string block_;
 };
