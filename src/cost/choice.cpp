@@ -15,8 +15,8 @@ using schedule::Execution;
 using schedule::Plan;
 
 constexpr Bytes kSegments[] = {Bytes(4 << 20), Bytes(512 << 10), Bytes(64 << 10)};
-constexpr Bytes kCached{512 << 10};             // what a core copied, when it adds
-constexpr Bytes kCachedByAll{16 << 20};         // the vectors of a node's ranks in the cache its cores share
+constexpr Bytes kCoreCache{512 << 10};          // holds what a core copied until it adds
+constexpr Bytes kSharedCache{16 << 20};         // holds the vectors of a node's ranks; two cores of AMD Zen 5
 constexpr std::size_t kMostSimulated = 20'000;  // for each of some ten candidates
 constexpr int kMostDirect = 8;
 constexpr double kEqual = 1e-9;
@@ -42,12 +42,13 @@ bool is_considered(Algorithm algorithm, const Task& task, const Network& network
   if (algorithm == Algorithm::direct) return few;
   const bool reduces_chunks =
       task.collective == schedule::Collective::all_reduce || task.collective == schedule::Collective::reduce_scatter;
-  return !(few && reduces_chunks && copies_by_core(network) && task.bytes() > kCached);
+  return !(few && reduces_chunks && copies_by_core(network) && task.bytes() > kCoreCache);
 }
 
-// Where cores copy, cutting pays once vectors come from memory anyway; before that it only costs messages.
+// Where cores copy: a vector in the cache that they share is there when it is added, and cutting it only costs
+// messages.
 bool leaves_caches(const Task& task, const Network& network) {
-  return copies_by_core(network) && task.world * task.bytes() > kCachedByAll;
+  return copies_by_core(network) && task.world * task.bytes() > kSharedCache;
 }
 
 // Longer segments first: of two that take as long the one with fewer messages. One that holds the vector is enough.
@@ -55,7 +56,7 @@ std::vector<Bytes> segments_for(const Task& task, Algorithm algorithm, const Net
   if (!schedule::has_segments(algorithm)) return {kSegments[0]};
   std::vector<Bytes> segments;
   for (const Bytes segment : kSegments) {
-    if (segment > kCached && leaves_caches(task, network)) continue;
+    if (segment > kCoreCache && leaves_caches(task, network)) continue;
     if (!segments.empty() && segment >= task.bytes()) segments.pop_back();
     segments.push_back(segment);
   }

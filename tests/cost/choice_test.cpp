@@ -59,10 +59,9 @@ TEST(CheapestExecution, CutsSegmentsWhereThatPays) {
 // The core that adds is the one that copies: two messages where one would do only cost more, unless the vectors of all
 // ranks fall out of the cache that cores share.
 TEST(CheapestExecution, CutsOnlyWhatNoCacheHoldsInSharedMemory) {
-  const auto segments = [](std::int64_t bytes, int ranks) {
+  const auto segments = [](std::int64_t bytes, int ranks, const Network& network = assumed_network({})) {
     std::set<std::int64_t> found;
-    for (const PricedExecution& one :
-         priced_executions(task(Collective::all_reduce, bytes, ranks), assumed_network({}))) {
+    for (const PricedExecution& one : priced_executions(task(Collective::all_reduce, bytes, ranks), network)) {
       const Algorithm algorithm = one.execution.algorithm;
       if (algorithm == Algorithm::ring || algorithm == Algorithm::direct) found.insert(one.execution.segment.value());
     }
@@ -72,7 +71,15 @@ TEST(CheapestExecution, CutsOnlyWhatNoCacheHoldsInSharedMemory) {
   EXPECT_EQ(segments(8 << 20, 2), (std::set<std::int64_t>{4 << 20}));
   EXPECT_EQ(segments(8 << 20, 4), (std::set<std::int64_t>{512 << 10}));
   EXPECT_EQ(segments(64 << 20, 2), (std::set<std::int64_t>{512 << 10}));
+  EXPECT_EQ(segments(1 << 20, 9), (std::set<std::int64_t>{4 << 20}));
   EXPECT_LE(*segments(64 << 20, 9).rbegin(), 512 << 10);
+
+  // A port of its own, or cards between nodes, where neither latency nor adding is to be hidden: nothing is cut.
+  const Link port{Seconds(0), Seconds(3e-6), SecondsPerByte(1 / 10e9), SecondsPerByte(0), "port"};
+  Link copied = assumed_network({}).inside;
+  copied.gamma = SecondsPerByte(0);
+  EXPECT_EQ(segments(64 << 20, 2, port), (std::set<std::int64_t>{4 << 20}));
+  EXPECT_EQ(segments(64 << 20, 2, Network(copied, port, {0, 1})), (std::set<std::int64_t>{4 << 20}));
 }
 
 TEST(CheapestExecution, ReducesLongVectorsInSharedMemoryDirectlyButGathersThemByAny) {

@@ -35,8 +35,9 @@ struct PricedExecution {
 // the registry. Direct for up to 8 ranks: the model knows no port at the receiver, where its messages meet, between
 // nodes only its core. Segments of 64 KiB, 512 KiB or 4 MiB; slots for what is under way during a latency and two more.
 // By the constants of shared memory below, whose cores copy what they add and whose caches the model does not know:
-// where the vectors of all ranks take more than 16 MiB, segments of up to 512 KiB; and of vectors above 512 KiB on up
-// to 8 ranks all-reduces and reduce-scatters by direct alone, which reads and writes each sum once.
+// segments of up to 512 KiB where all ranks' bytes under way take more than the 16 MiB that their cores' cache is taken
+// to hold; and of vectors above 512 KiB on up to 8 ranks all-reduces and reduce-scatters by direct alone, which reads
+// and writes each sum once.
 std::vector<PricedExecution> priced_executions(const Task& task, const Network& network);
 
 // The first of them, but what `ranges` says where they hold the size.
