@@ -51,6 +51,12 @@ bool may_be_negative(std::size_t parameter) {
   return parameter == kAlpha || parameter == kBeta || parameter == kEagerAlpha;
 }
 
+std::vector<double> weights_of(std::span<const Probe> probes) {
+  std::vector<double> weights;
+  for (const Probe& probe : probes) weights.push_back(probe.weight);
+  return weights;
+}
+
 enum class Signs { any, not_negative };  // of alpha and beta
 
 struct Fitter {
@@ -59,7 +65,7 @@ struct Fitter {
   Shape shape{};
   std::size_t held = kParameters;  // a parameter that stays as it is
   Signs signs = Signs::any;
-  std::vector<double> weights = std::vector<double>(probes.size(), 1.0);  // [probe], of squared errors
+  std::vector<double> weights = weights_of(probes);  // [probe], of squared errors
 
   Link link(const Parameters& p) const {
     const Link& known = problem.sought == Scope::inside ? problem.network.inside : problem.network.between;
@@ -256,7 +262,7 @@ Parameters best(Fitter fitter) {
     const double far =
         kFar * std::max(fitter.problem.sought == Scope::between ? kLeastBetween : kLeastScale, *median(sizes));
     for (std::size_t i = 0; i < residuals.size(); ++i) {
-      fitter.weights[i] = 1 / (1 + std::pow(std::min(0.0, residuals[i]) / far, 2));
+      fitter.weights[i] = fitter.probes[i].weight / (1 + std::pow(std::min(0.0, residuals[i]) / far, 2));
     }
     p = descend(fitter, p, scale);
   }
@@ -302,6 +308,7 @@ ProbeFit fit_probes(std::span<const Probe> probes, const ProbeFitProblem& proble
   ANNULET_EXPECTS(!probes.empty(), "a fit needs probes");
   for (const Probe& probe : probes) {
     ANNULET_EXPECTS(probe.plans.size() > 1 && probe.time > Seconds(0), "a probe of two or more ranks takes some time");
+    ANNULET_EXPECTS(probe.weight > 0 && std::isfinite(probe.weight), "a probe weighs something");
   }
   const bool burst = problem.sought == Scope::between, eager = problem.eager_limit.has_value();
   ProbeFit fit = explained(probes, problem, {});

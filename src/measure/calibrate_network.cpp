@@ -29,6 +29,8 @@ constexpr Seconds kLongestRound{0.2};  // a size whose stream takes longer is th
 constexpr Seconds kIdle{0.002};        // before a round between nodes: a card that lets bursts pass is ready for one
 constexpr std::array<std::string_view, 5> kNegative{"", "alpha inside a node", "beta inside a node",
                                                     "alpha between nodes", "beta between nodes"};
+// Rings, as parts of the largest: close to each other where messages outgrow the eager limit.
+constexpr std::array<std::int64_t, 9> kRingParts{8192, 1024, 256, 128, 64, 32, 16, 4, 1};
 constexpr int kMostRingRanks = 96;  // simulating a ring costs p^2
 
 // Sizes from kSmallest in steps of four, with one just within the eager limit and one just beyond.
@@ -143,7 +145,7 @@ class Calibrator {
   void add_rings() {
     if (world() > kMostRingRanks) return;
     const Scope scope = has(Scope::between) ? Scope::between : Scope::inside;
-    for (const std::int64_t part : {1024, 128, 16, 4, 1}) {
+    for (const std::int64_t part : kRingParts) {
       const Bytes size(std::max<std::int64_t>(options_.ring.value() / part, world() * std::int64_t{4}));
       const auto shape = [=, world = world(), segment = options_.segment, slots = options_.slots](int rank) {
         return schedule::RingShape{rank, world, floats(size), segment, slots};
@@ -189,6 +191,7 @@ class Calibrator {
     cost::Probe probe;
     for (int r = 0; r < world(); ++r) probe.plans.push_back(measured_[i]->plan_of(r));
     probe.timed = measured_[i]->timed.empty() ? -1 : measured_[i]->timed.front(), probe.time = points_[i].measured;
+    probe.weight = points_[i].weight();
     return probe;
   }
 

@@ -99,6 +99,25 @@ TEST(ProbeFit, IsNotBentByAFewProbesThatWereHeldUp) {
   EXPECT_TRUE(error(fit.link.beta.value(), kSlow.beta.value()) <= 0.02) << to_text(fit.link);
 }
 
+// Rings that no link explains together with pairs: the heavier, the nearer.
+TEST(ProbeFit, ComesNearestToWhatWeighsMost) {
+  Link quicker = kSlow;
+  quicker.alpha = 0.8 * kSlow.alpha;
+  const auto error_of_rings = [&](double weight) {
+    std::vector<Probe> probes = probes_on(quicker, 3, 0, 1);
+    for (Probe& probe : probes) {
+      if (probe.timed < 0) probe.time = probe_time(probe, kSlow), probe.weight = weight;
+    }
+    const ProbeFit fit = fit_probes(probes, {kUnknown, Scope::inside, std::nullopt});
+    double sum = 0;
+    for (std::size_t i = 0; i < probes.size(); ++i) {
+      if (probes[i].timed < 0) sum += error(fit.predicted[i].count(), probes[i].time.count());
+    }
+    return sum;
+  };
+  EXPECT_LT(error_of_rings(16), 0.8 * error_of_rings(1));
+}
+
 TEST(ProbeFit, SaysThatTheBestLinkWouldHaveANegativeLatency) {
   std::vector<Probe> probes;
   for (const double n : {1e3, 1e4, 1e5, 1e6}) {
@@ -115,6 +134,8 @@ TEST(ProbeFit, RefusesWhatCannotBeFitted) {
   EXPECT_THROW(fit_probes({}, {kUnknown, Scope::inside, std::nullopt}), ContractError);
   std::vector<Probe> probes = probes_on(kSlow, 2, 0, 1);
   probes[0].time = Seconds(0);
+  EXPECT_THROW(fit_probes(probes, {kUnknown, Scope::inside, std::nullopt}), ContractError);
+  probes[0].time = Seconds(1), probes[0].weight = 0;
   EXPECT_THROW(fit_probes(probes, {kUnknown, Scope::inside, std::nullopt}), ContractError);
 }
 

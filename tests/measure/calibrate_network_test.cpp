@@ -50,6 +50,17 @@ TEST(NetworkCalibration, RecoversAnEmulatedLinkWithinThreePercent) {
   EXPECT_GT(*share, 0.65);  // its directions do not disturb each other
 }
 
+TEST(NetworkCalibration, MeasuresRingsOfManySizesThatCountForMore) {
+  NetworkCalibrationOptions options = small();
+  options.ring = Bytes(8 << 20);
+  std::vector<std::int64_t> rings;
+  for (const NetworkPoint& point : calibrate(2, options)[0].points) {
+    EXPECT_EQ(point.weight(), point.pattern == Pattern::ring ? 4 : 1);
+    if (point.pattern == Pattern::ring) rings.push_back(point.bytes.value() >> 10);
+  }
+  EXPECT_THAT(rings, testing::ElementsAre(1, 8, 32, 64, 128, 256, 512, 2048, 8192));
+}
+
 TEST(NetworkCalibration, MeasuresLinksInsideAndBetweenNodesApart) {
   NetworkCalibrationOptions options = small();
   options.node = {0, 0, 1}, options.eager_inside = Bytes(1000), options.eager_between = Bytes(2000);

@@ -19,6 +19,7 @@ struct Probe {
   std::vector<schedule::Plan> plans;  // [rank], all launched at once
   int timed = -1;                     // the rank whose end counts; -1: the last one
   Seconds time{0};
+  double weight = 1;  // of its squared error; medians of residuals count every probe once
 };
 
 Seconds probe_time(const Probe& probe, const Network& network);
@@ -44,7 +45,7 @@ struct ProbeFit {
 // g is at least 0, and an eager byte takes no less than another; alpha and beta are free, but 0 where that explains the
 // probes as well as a negative value. A piece for eager messages, and between nodes a burst, are kept only if the link
 // explains the probes better with them. Throws ContractError without probes, or where a
-// time is not positive.
+// time or a weight is not positive.
 ProbeFit fit_probes(std::span<const Probe> probes, const ProbeFitProblem& problem);
 
 }  // namespace annulet::cost

@@ -9,7 +9,10 @@
 // it: a kernel takes its time for every message, and no round goes without.
 // cost::fit_probes finds the link inside nodes from that pair (and the ring, where there is one node), then the one
 // between nodes from the pairs of nodes and the ring. A stream one way is shown beside its prediction but not fitted: a
-// ring sends and receives at once, and one way alone promises more than that reaches. gamma is timed apart
+// ring sends and receives at once, and one way alone promises more than that reaches. The squared error of a ring
+// counts fourfold: like any collective it has every rank send, receive and add in turn, while in a ping-pong one of two
+// rests, which promises more where ranks share cores. (Residuals of other collectives on scripts/cluster.sh decided:
+// four hosts on two cores at 1 Gb/s, worst row 18 % with 4, 25 to 40 % with 1.) gamma is timed apart
 // (measure/calibrate.hpp).
 #include <functional>
 #include <string>
@@ -48,6 +51,7 @@ struct NetworkPoint {
 
   double residual() const { return measured / predicted - 1; }
   bool fitted() const { return pattern != Pattern::stream; }
+  double weight() const { return pattern == Pattern::ring ? 4 : 1; }  // in the fit, of the squared error
 };
 
 struct NetworkCalibration {
