@@ -10,7 +10,8 @@
 # MPIRUN_ARGS are given to the launcher (--map-by node), SECONDS_MOST ends a job that hangs (300); TCP_LINKS (2) of a pair of
 # hosts; CONGESTION, TCP's, is reno, which every kernel has (BBR, some machines' default, is no match for predictions:
 # include/annulet/measure/congestion.hpp); CLUSTER_NET (10.77.0). BURST (9kb): bytes that a card lets pass at once after it
-# was idle; PIECE: the largest that the kernel hands it (16000, below 500mbit 8000; twice as much for more hosts than cores).
+# was idle; PIECE: the largest that the kernel hands it (16000, below 500mbit 8000; twice as much for more hosts than
+# cores); QUEUED (131072): most bytes of a connection that wait for the card.
 # shellcheck source=scripts/common.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -20,6 +21,10 @@ bridge=annulet0
 # take more of the cores, of which a slow card leaves enough and hosts that share them do not. Real cards cut pieces
 # themselves: PIECE=65536 takes a third of the core time, which counts for training.
 burst=${BURST:-9kb} piece=${PIECE:-}
+# Acknowledgements wait behind what is queued: with the megabytes that kernels allow (4 MiB in 6.18: 34 ms at 1 Gb/s) two
+# hosts that send to each other share the rate of one as soon as a window shrinks, and windows do, since virtual cards
+# that two cores serve now and then swap packets.
+queued=${QUEUED:-131072}
 
 host() { printf 'annulet-host%s' "$1"; }
 hosts() { ip netns list 2>/dev/null | sed -n 's/^annulet-host\([0-9]*\).*/\1/p' | sort -n; }
@@ -74,7 +79,7 @@ up() {
     ip -n "$(host $k)" link set eth0 up
     ip -n "$(host $k)" link set lo up
     ip netns exec "$(host $k)" sysctl -qw net.ipv4.tcp_slow_start_after_idle=0 \
-      net.ipv4.tcp_congestion_control="${CONGESTION:-reno}"
+      net.ipv4.tcp_congestion_control="${CONGESTION:-reno}" net.ipv4.tcp_limit_output_bytes="$queued"
   done
   for ((k = 1; k <= count; ++k)); do shape $k "$rate"; done
   trap - EXIT
@@ -130,5 +135,5 @@ run) [ $# -ge 3 ] || die "usage: cluster.sh run RANKS COMMAND..."; shift; run "$
 wire) wire ;;
 down) down ;;
 can) can ;;
-*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,13p >&2; exit 2 ;;
+*) sed -n 's/^# \{0,1\}//p' "$0" | sed -n 2,14p >&2; exit 2 ;;
 esac
