@@ -21,7 +21,7 @@ struct Placement {
 
 struct DriverChoice {
   Driver driver;
-  std::string reason;  // why
+  std::string reason;
 };
 
 // The driver for a wish of blocking, polling, thread or auto, which takes a progress thread where every rank has a core
